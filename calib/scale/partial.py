@@ -26,8 +26,8 @@ MOST_GROUPS = 10_000
 #: Rows examined at the start of each file and every `EVERY` rows.
 EXAMINED, EVERY = 4_000, 1_000_000
 OF_SOME_ROWS = (
-    *("class_wise_scores", "sigmoid_scores", "double_softmax", "one_hot", "saturated", "few_distinct"),
-    *("top_ties", "labels_one_based", "correct_disagrees", "column_order", "labels_shuffled"),
+    *("sigmoid_scores", "double_softmax", "one_hot", "saturated", "few_distinct"),
+    *("labels_one_based", "columns_disagree", "column_order", "labels_shuffled"),
 )
 
 #: Most findings of a code whose places are listed; further findings are counted.

@@ -19,21 +19,15 @@ from calib.files.readers.raw_predictions import RawPredictions
 CODES = (
     "columns_ambiguous",
     "index_column",
-    "weights_used",
-    "votes_used",
-    "group_kept",
     "clusters_kept",
-    "columns_unused",
-    "label_column",
     "abstentions",
     "predicted_missing",
-    "binary_input",
-    "class_wise_scores",
+    "columns_disagree",
     "not_finite",
     "log_probabilities",
     "percent",
     "odds",
-    "points",
+    "scale_unknown",
     "negative",
     "logits",
     "sigmoid_scores",
@@ -42,20 +36,16 @@ CODES = (
     "one_hot",
     "saturated",
     "few_distinct",
-    "top_ties",
     "labels_missing",
     "label_names_unmatched",
     "class_names_assumed",
     "labels_one_based",
     "label_out_of_range",
-    "correct_disagrees",
-    "true_class_unknown",
     "column_order",
     "labels_shuffled",
     "rows_copied",
     "rows_together",
     "calibration_overlap",
-    "class_mix_shift",
     "class_never_true",
     "class_never_predicted",
     "class_rare",
@@ -118,20 +108,6 @@ class Effect:
             pairs["lowest confidence"] = [f"{value:.4f}" for value in self.lowest]
         changes = [f"{what} {a} -> {b}" for what, (a, b) in pairs.items() if a != b]
         return ", ".join(changes) or "neither rows, accuracy nor row sums"
-
-    def frame(self) -> pd.DataFrame:
-        sums = np.array(self.row_sums)
-        return pd.DataFrame(
-            {
-                "": ["before", "after"],
-                "rows": self.rows,
-                "accuracy": self.accuracy,
-                "smallest row sum": sums[:, 0],
-                "largest row sum": sums[:, 1],
-                "lowest confidence": self.lowest,
-                "clusters": self.clusters,
-            }
-        )
 
 
 @dataclass(frozen=True)

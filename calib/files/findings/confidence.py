@@ -1,4 +1,4 @@
-"""Findings about confidences: softmaxed twice, decisions, rounded to a few values, tied."""
+"""Findings about confidences: softmaxed twice, decisions, rounded to 1 or to a few values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 from calib.base.parallel import map_row_blocks
 from calib.files.findings.codes import Finding
 from calib.files.readers.raw_predictions import RawPredictions
-from calib.files.readers.tables import some_names
 
 #: Largest distance from probabilities after a second softmax is undone.
 DOUBLE_TOLERANCE = 5e-3
@@ -19,7 +18,7 @@ DOUBLE_CONFIDENCE = 0.99
 DOUBLE_GAIN = 0.02
 #: Least share of one-hot rows in a matrix of decisions.
 ONE_HOT_SHARE = 0.99
-#: Share of rows with saturation or ties above which the note is a warning.
+#: Share of saturated rows above which the note is a warning.
 NOTE_SHARE = 0.01
 #: Fewest distinct confidences that fill 15 bins; fewer are noted if each has `FEW_ROWS` rows.
 FEW_WARNING, FEW_NOTE, FEW_ROWS = 20, 200, 10
@@ -65,14 +64,17 @@ def _undone(matrix: np.ndarray) -> np.ndarray:
 
 
 def find_confidence_faults(raw: RawPredictions, codes: np.ndarray | None) -> list[Finding]:
-    """Find one-hot rows, exact 1.0, few distinct confidences, ties for the top."""
+    """Find one-hot rows, exact 1.0, few distinct confidences."""
     top = raw.highest[1]
     full = np.flatnonzero(top >= 1.0)
     hard = full[(raw.proba[full] > 0).sum(axis=1) == 1]
     if len(hard) >= ONE_HOT_SHARE * len(top):
         return [_one_hot(raw, hard)]
-    findings = (_saturated(raw, codes, full, hard), few_distinct(top), _top_ties(raw, top))
-    return [finding for finding in findings if finding is not None]
+    lost = 0
+    if codes is not None:
+        lost = int(((codes[full] >= 0) & (raw.proba[full, codes[full].clip(0)] <= 0.0)).sum())
+    loud = len(hard) > NOTE_SHARE * len(top) and (lost > 0 or codes is None)
+    return [*find_saturated(full, len(top), lost, loud), *find_few_distinct(top)]
 
 
 def _one_hot(raw: RawPredictions, hard: np.ndarray) -> Finding:
@@ -85,50 +87,31 @@ def _one_hot(raw: RawPredictions, hard: np.ndarray) -> Finding:
     )
 
 
-def _saturated(
-    raw: RawPredictions, codes: np.ndarray | None, full: np.ndarray, hard: np.ndarray
-) -> Finding | None:
-    """Note scores rounded to 1; warn if the other scores of those rows are lost and 1 can be wrong."""
+def find_saturated(full: np.ndarray, n: int, lost: int = 0, loud: bool = False) -> list[Finding]:
+    """Note the rows with a score of 1; warn if the other scores of those rows are lost and 1 can be wrong."""
     if not len(full):
-        return None
-    n = raw.n_samples
-    lost = 0
-    if codes is not None:
-        lost = int(((codes[full] >= 0) & (raw.proba[full, codes[full].clip(0)] <= 0.0)).sum())
-    return Finding(
-        "saturated",
-        "warning" if len(hard) > NOTE_SHARE * n and (lost or codes is None) else "note",
-        f"{len(full):,} of {n:,} rows ({len(full) / n:.1%}) have confidence exactly 1"
-        + (f"; in {lost:,} rows the true class has probability 0, so log loss is infinite" if lost else "")
-        + ". Scores that were rounded up cannot be distinguished; export logits or more digits.",
-        full,
-    )
+        return []
+    infinite = f"; in {lost:,} rows the true class has probability 0, so log loss is infinite" if lost else ""
+    return [
+        Finding(
+            "saturated",
+            "warning" if loud else "note",
+            f"{len(full):,} of {n:,} rows ({len(full) / n:.1%}) have confidence exactly 1{infinite}. Scores "
+            "that were rounded up cannot be distinguished; export logits or more digits.",
+            full,
+        )
+    ]
 
 
-def few_distinct(top: np.ndarray) -> Finding | None:
+def find_few_distinct(top: np.ndarray) -> list[Finding]:
     distinct = len(np.unique(top))
     if distinct > FEW_NOTE or len(top) < FEW_ROWS * distinct:
-        return None
-    return Finding(
-        "few_distinct",
-        "warning" if distinct < FEW_WARNING else "note",
-        f"{len(top):,} rows have only {distinct} distinct confidences, as from votes of a forest or few "
-        "printed digits. Bins of equal mass cannot be equal, because ties stay together.",
-    )
-
-
-def _top_ties(raw: RawPredictions, top: np.ndarray) -> Finding | None:
-    tied = map_row_blocks(
-        lambda block: (block == block.max(axis=1, keepdims=True)).sum(axis=1) > 1, raw.proba
-    )
-    rows = np.flatnonzero(tied)
-    if not len(rows):
-        return None
-    names = [raw.names[j] for j in np.flatnonzero(raw.proba[rows[0]] == top[rows[0]])]
-    return Finding(
-        "top_ties",
-        "warning" if len(rows) > NOTE_SHARE * len(top) else "note",
-        f"in {len(rows):,} of {len(top):,} rows ({len(rows) / len(top):.1%}) classes tie for the top (row "
-        f"{rows[0]}: {some_names(names)}). The first of them is predicted, which favours it.",
-        rows,
-    )
+        return []
+    return [
+        Finding(
+            "few_distinct",
+            "warning" if distinct < FEW_WARNING else "note",
+            f"{len(top):,} rows have only {distinct} distinct confidences, as from votes of a forest or few "
+            "printed digits. Bins of equal mass cannot be equal, because ties stay together.",
+        )
+    ]

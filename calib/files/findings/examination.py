@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -15,19 +15,17 @@ from calib.data.defaults import N_BINS
 from calib.data.matrices import row_sums
 from calib.data.predictions import Announcement, Predictions
 from calib.data.validation import as_floats, as_names, check_count, plain
-from calib.files.findings.announced import find_announced_faults, find_weights_and_groups
-from calib.files.findings.codes import CODES, SEVERITIES, AcceptedFix, Effect, Finding, Repair, effect_of
+from calib.files.findings.announced import find_announced_faults
+from calib.files.findings.codes import CODES, SEVERITIES, AcceptedFix, Effect, Finding, effect_of
 from calib.files.findings.column_findings import (
-    find_binary,
+    find_disagreement,
     find_doubt,
-    find_guessed_label,
     find_index_column,
     find_not_finite,
-    find_unused_columns,
 )
 from calib.files.findings.confidence import find_confidence_faults, find_double_softmax
 from calib.files.findings.labels import find_label_faults
-from calib.files.findings.sample import find_class_faults, find_mix_shift, find_overlap
+from calib.files.findings.sample import find_class_faults, find_overlap
 from calib.files.findings.scale import find_scale
 from calib.files.findings.together import find_copies, find_rows_together
 from calib.files.readers.raw_predictions import (
@@ -277,9 +275,7 @@ def _raw_of_input(
     if class_names is not None and "event" in raw.has:
         raw = replace(raw, class_names=as_names(class_names, 2))
     elif class_names is not None:
-        names = tuple(class_names)  # a column of row numbers among the scores may have no name
-        names = as_names(names, len(names) if len(names) == raw.n_classes - 1 else raw.n_classes)
-        raw = replace(raw, class_names=names if len(names) == raw.n_classes else None)
+        raw = replace(raw, class_names=as_names(class_names, raw.n_classes))
     if ids is not None:
         raw = replace(raw, ids=np.asarray(plain(ids)))
     return raw, other
@@ -317,87 +313,54 @@ def _examine(
     options = {"n_bins": n_bins, "points_per_bin": points_per_bin}
     findings: list[Finding] = []
     origin = np.arange(raw.n_samples)
-    structural: list[Repair] = []
     working = raw
 
-    def add(finding: Finding | None) -> Finding | None:
-        if finding is not None:
-            rows = origin[finding.rows] if len(finding.rows) else finding.rows
-            repair = _after(structural, finding.repair, raw.n_classes)
-            findings.append(replace(finding, rows=rows, repair=repair, raw=raw))
-        return finding
-
-    def add_each(found: Iterable[Finding | None]) -> None:
+    def add(*found: Finding | None) -> Finding | None:
         for each in found:
-            add(each)
+            if each is not None:
+                rows = origin[each.rows] if len(each.rows) else each.rows
+                findings.append(replace(each, rows=rows, raw=raw))
+        return found[-1]
+
+    def done() -> Examination:
+        findings.sort(key=lambda each: (SEVERITIES.index(each.severity), CODES.index(each.code)))
+        return Examination(raw, tuple(findings), calibration, options=options)
 
     step = progress or (lambda share, words: None)
     step(0.0, "examining scores")
-    about_columns = (find_doubt(raw), find_unused_columns(raw), find_guessed_label(raw))
-    add_each((*find_weights_and_groups(raw), *about_columns))
+    add(find_doubt(raw), find_disagreement(raw))
     if "vector" not in raw.has:
-        add_each(find_announced_faults(raw, **options))
-        add(find_index_column(raw))
-        add_each((find_copies(raw), find_rows_together(raw)))
+        add(*find_announced_faults(raw, **options), find_copies(raw), find_rows_together(raw))
         add(find_overlap(raw, calibration))
-        return _in_order(raw, findings, calibration, options)
-    working = _mended_columns(working, add, structural)
+        return done()
+    if add(find_index_column(raw)) is not None:
+        return done()
     finding = add(find_not_finite(working))
-    usable = finding is None
+    if finding is not None and finding.repair is None:
+        add(*find_label_faults(replace(working, proba=np.nan_to_num(working.proba))), None)
+        return done()
     if finding is not None and finding.repair is not None:
-        keep = np.isfinite(row_sums(working.proba))
-        origin, working, usable = origin[keep], finding.repair(working), True
-    if usable:
-        finding = add(find_scale(working))
-        step(0.3, "examining scores")
-        probable = finding is None or finding.repair is not None
-        if finding is not None and finding.repair is not None:
-            fixed = finding.repair(working)
-            if fixed.n_samples != working.n_samples:
-                origin = np.delete(origin, finding.rows)
-            working = fixed
-        label_findings = find_label_faults(working)
-        codes = working.codes
-        if probable:
-            double = add(find_double_softmax(working, codes))
-            add_each(find_confidence_faults(working, codes) if double is None else ())
-        step(0.6, "examining labels")
-        add_each(label_findings)
-        step(0.8, "examining rows")
-        if probable and not any(each.severity != "note" for each in label_findings):
-            add_each((find_copies(working), find_rows_together(working)))
-        add(find_overlap(raw, calibration) if origin.size == raw.n_samples else None)
-        if any(each.severity != "note" for each in label_findings):
-            codes = None  # labels with faults say nothing about classes
-        add(find_mix_shift(working, codes, calibration))
-        add_each(find_class_faults(working, codes, **options))
-    else:
-        add_each(find_label_faults(replace(working, proba=np.nan_to_num(working.proba))))
+        origin, working = origin[np.isfinite(row_sums(working.proba))], finding.repair(working)
+    finding = add(find_scale(working))
+    step(0.3, "examining scores")
+    probable = finding is None or finding.repair is not None
+    if finding is not None and finding.repair is not None:
+        working = finding.repair(working)
+    label_findings = find_label_faults(working)
+    faulty = any(each.severity != "note" for each in label_findings)
+    codes = working.codes
+    if probable and add(find_double_softmax(working, codes)) is None:
+        add(*find_confidence_faults(working, codes), None)
+    step(0.6, "examining labels")
+    add(*label_findings, None)
+    step(0.8, "examining rows")
+    if probable and not faulty:
+        add(find_copies(working), find_rows_together(working))
+    add(find_overlap(raw, calibration) if origin.size == raw.n_samples else None)
+    # labels with faults say nothing about classes
+    add(*find_class_faults(working, None if faulty else codes, **options), None)
     step(1.0, "examined")
-    return _in_order(raw, findings, calibration, options)
-
-
-def _mended_columns(
-    working: RawPredictions,
-    add: Callable[[Finding | None], Finding | None],
-    structural: list[Repair],
-) -> RawPredictions:
-    for find in (find_index_column, find_binary):
-        finding = add(find(working))
-        if finding is not None and finding.repair is not None and finding.severity == "error":
-            working = finding.repair(working)
-            structural.append(finding.repair)
-    return working
-
-
-def _in_order(
-    raw: RawPredictions,
-    findings: list[Finding],
-    calibration: RawPredictions | None,
-    options: Mapping[str, int],
-) -> Examination:
-    findings.sort(key=lambda each: (SEVERITIES.index(each.severity), CODES.index(each.code)))
-    return Examination(raw, tuple(findings), calibration, options=options)
+    return done()
 
 
 def recalled(
@@ -418,21 +381,6 @@ def recalled(
         for each in findings
     )
     return Examination(raw, whole, calibration, effects=effects)
-
-
-def _after(structural: Sequence[Repair], repair: Repair | None, width: int) -> Repair | None:
-    """Return a repair that first repairs the columns, if their number is still `width`."""
-    if repair is None or not structural:
-        return repair
-    earlier = tuple(structural)
-
-    def both(data: RawPredictions) -> RawPredictions:
-        if data.n_classes == width:
-            for mend in earlier:
-                data = mend(data)
-        return repair(data)
-
-    return both
 
 
 #: Former name of `Examination`.

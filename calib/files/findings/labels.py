@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -10,13 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib.files.findings.codes import Finding, Repair, confidences, counted, some
-from calib.files.findings.order import (
-    STANDARD_ERRORS,
-    count_pairs,
-    find_order_fault,
-    minus_one,
-    whole_numbers,
-)
+from calib.files.findings.order import find_order_fault, minus_one, whole_numbers
 from calib.files.readers.answers import missing_cells
 from calib.files.readers.conventions import normalised
 from calib.files.readers.raw_predictions import RawPredictions, label_text
@@ -151,7 +145,7 @@ def _unknown(data: RawPredictions) -> np.ndarray:
 
 
 def _unmatched_names(raw: RawPredictions, rows: np.ndarray) -> Finding:
-    """Match text labels that equal no class: first up to case and marks, then by the predicted classes."""
+    """Match text labels that equal no class, up to case and marks."""
     assert raw.labels is not None
     seen = sorted({str(v) for v in pd.unique(raw.labels[~missing_cells(raw.labels)])})
     names = set(raw.names)
@@ -164,14 +158,6 @@ def _unmatched_names(raw: RawPredictions, rows: np.ndarray) -> Finding:
     if all(fuzzy.values()) and len(loose) == raw.n_classes:
         advice = "They match when case, spaces and punctuation are ignored; the fix renames them."
         repair = partial(_renamed, names=fuzzy)
-    elif (
-        len(seen) == raw.n_classes and len(stray) == len(seen) and (order := _names_by_prediction(raw, seen))
-    ):
-        advice = (
-            f"Labels and columns have {raw.n_classes:,} classes each; the fix names the columns "
-            f"{some_names(order)}, because in this order labels agree best with the scores. Check it."
-        )
-        repair = partial(replace, class_names=tuple(order))
     return Finding(
         "label_names_unmatched",
         "error",
@@ -185,19 +171,3 @@ def _unmatched_names(raw: RawPredictions, rows: np.ndarray) -> Finding:
 
 def _renamed(data: RawPredictions, names: Mapping[str, str | None]) -> RawPredictions:
     return replace(data, labels=pd.Series(data.labels, dtype=object).replace(names).to_numpy(dtype=object))
-
-
-def _names_by_prediction(raw: RawPredictions, seen: Sequence[str]) -> list[str]:
-    """Order of names that agrees best with the predicted columns; empty if chance explains the agreement."""
-    assert raw.labels is not None
-    labels = pd.Index(np.array(seen, dtype=object)).get_indexer(raw.labels)
-    top, labels = raw.highest[0][labels >= 0], labels[labels >= 0]
-    first, others = (count_pairs(top[at::2], labels[at::2], raw.n_classes) for at in (0, 1))
-    from scipy.optimize import linear_sum_assignment  # slow to import, seldom needed
-
-    columns, matched = linear_sum_assignment(first, maximize=True)
-    n = max(int(others.sum()), 1)
-    chance = float(others.sum(axis=1) @ others.sum(axis=0)[matched]) / n**2
-    gain = others[columns, matched].sum() - n * chance  # on rows that did not choose the order
-    beyond = gain > STANDARD_ERRORS * np.sqrt(max(n * chance * (1.0 - chance), 1.0))
-    return [seen[j] for j in linear_sum_assignment(first + others, maximize=True)[1]] if beyond else []

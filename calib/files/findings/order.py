@@ -21,14 +21,13 @@ CHANCE_ERRORS = 3.0
 CONFIDENCE_GAP = 0.2
 #: Fewest labelled rows that say anything about order.
 MIN_ROWS = 30
-#: Most classes with a table of L * L counts; above, only the order of text is tried.
+#: Most classes with a table of L * L counts.
 MAX_MATCHED = 2_000
 
 
 def find_order_fault(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
     """Return why labels disagree with the scores, if a fault explains it better than a poor model."""
-    other = _shifted_by_one(raw, codes) or _column_order(raw, codes) or _shuffled(raw, codes)
-    return other or _text_order(raw)
+    return _shifted_by_one(raw, codes) or _column_order(raw, codes) or _shuffled(raw, codes)
 
 
 def whole_numbers(labels: np.ndarray) -> np.ndarray | None:
@@ -83,64 +82,31 @@ def _column_order(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
     """Find a permutation of columns, on half of the rows, that makes the other half more accurate."""
     size = raw.n_classes
     predicted, true = raw.highest[0][codes >= 0], codes[codes >= 0]
-    if len(true) < MIN_ROWS or size < 2:
+    if len(true) < MIN_ROWS or not 2 <= size <= MAX_MATCHED:
         return None
-    candidates: list[tuple[str, np.ndarray]] = []
-    text = np.array(sorted(range(size), key=str))
-    if size > 10:
-        candidates.append((f"in the order of text (0, 1, 10, ..., {text[-1]})", text))
-        one_based = np.array(sorted(range(size), key=lambda code: str(code + 1)))
-        candidates.append(("in the order of text (1, 10, ..., 2)", one_based))
-    if size <= MAX_MATCHED:
-        counts = count_pairs(predicted[::2], true[::2], size)
-        # Columns without evidence stay where they are.
-        from scipy.optimize import linear_sum_assignment  # slow to import, seldom needed
+    from scipy.optimize import linear_sum_assignment  # slow to import, seldom needed
 
-        matched = linear_sum_assignment(counts + 1e-3 * np.eye(size), maximize=True)[1]
-        candidates.append(("not in the order of the labels", matched))
+    # Columns without evidence stay where they are.
+    counts = count_pairs(predicted[::2], true[::2], size) + 1e-3 * np.eye(size)
+    order = linear_sum_assignment(counts, maximize=True)[1]
+    moved = np.flatnonzero(order != np.arange(size))
     tops, labels = predicted[1::2], true[1::2]
-    for words, order in candidates:
-        moved = np.flatnonzero(order != np.arange(size))
-        if not len(moved) or not _better(order[tops] == labels, tops == labels):
-            continue
-        first = moved[0]
-        return Finding(
-            "column_order",
-            "warning",
-            f"columns are {words}: rows labelled {raw.names[order[first]]!r} are predicted as "
-            f"{raw.names[first]!r}, and accuracy rises from {np.mean(predicted == true):.3f} to "
-            f"{np.mean(order[predicted] == true):.3f} with {len(moved)} columns reordered. "
-            "The fix reorders them.",
-            columns=tuple(raw.names[j] for j in moved),
-            repair=partial(_reordered, order=np.argsort(order), with_names=False),
-        )
-    return None
-
-
-def _text_order(raw: RawPredictions) -> Finding | None:
-    """Find columns named by numbers that are not in the order of the numbers."""
-    names = raw.class_names or ()
-    if not raw.labels_are_names or len(names) < 3:
+    if not len(moved) or not _better(order[tops] == labels, tops == labels):
         return None
-    numbers = [int(name) for name in names]
-    if numbers == sorted(numbers):
-        return None
-    order = np.argsort(numbers, kind="stable")
-    by_text = list(names) == sorted(names)
+    first = moved[0]
     return Finding(
         "column_order",
-        "note" if not by_text else "warning",
-        f"columns are in the order {', '.join(names[:4])}, ...{' (order of text)' * by_text}, not in "
-        "numerical order. calib matches labels to columns by name; tools that match by position get "
-        "them wrong. The fix sorts the columns by number.",
-        columns=tuple(names[j] for j in np.flatnonzero(order != np.arange(len(names)))),
-        repair=partial(_reordered, order=order, with_names=True),
+        "warning",
+        f"columns are not in the order of the labels: rows labelled {raw.names[order[first]]!r} are "
+        f"predicted as {raw.names[first]!r}, and accuracy rises from {np.mean(predicted == true):.3f} to "
+        f"{np.mean(order[predicted] == true):.3f} with {len(moved)} columns reordered. The fix does so.",
+        columns=tuple(raw.names[j] for j in moved),
+        repair=partial(_reordered, order=np.argsort(order)),
     )
 
 
-def _reordered(data: RawPredictions, order: np.ndarray, with_names: bool) -> RawPredictions:
-    names = tuple(data.names[j] for j in order) if with_names else data.class_names
-    return replace(data, proba=np.ascontiguousarray(data.proba[:, order]), class_names=names)
+def _reordered(data: RawPredictions, order: np.ndarray) -> RawPredictions:
+    return replace(data, proba=np.ascontiguousarray(data.proba[:, order]))
 
 
 def _shuffled(raw: RawPredictions, codes: np.ndarray) -> Finding | None:

@@ -1,4 +1,4 @@
-"""Findings about the sample: too few rows of a class, repeated rows, shifts between parts."""
+"""Findings about the sample: too few rows of a class, rows of both parts of a file."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ FEWEST_ROWS = 30
 EXPECTED_ROWS = 30.0
 #: Share of equal rows that a few identical examples give.
 NOTE_OVERLAP = 0.01
-#: Class shares: p-value of the chi-square test, and the least total variation distance that is reported.
-MIX_P_VALUE, MIX_DISTANCE = 1e-5, 0.05
 
 
 def find_overlap(raw: RawPredictions, calibration: RawPredictions | None) -> Finding | None:
@@ -61,42 +59,6 @@ def _recurring(raw: RawPredictions, calibration: RawPredictions) -> np.ndarray:
     return np.isin(raw_keys(raw), raw_keys(calibration))
 
 
-def find_mix_shift(
-    raw: RawPredictions, codes: np.ndarray | None, calibration: RawPredictions | None
-) -> Finding | None:
-    """Find class shares that differ between calibration and evaluation rows by more than chance."""
-    if calibration is None or codes is None or calibration.n_classes != raw.n_classes:
-        return None
-    other = calibration.codes
-    if other is None:
-        return None
-    counts = np.stack([np.bincount(c[c >= 0], minlength=raw.n_classes) for c in (other, codes)])
-    present = np.flatnonzero(counts.sum(axis=0))
-    counts = counts[:, present]
-    if (counts.sum(axis=1) < FEWEST_ROWS).any() or counts.shape[1] < 2:
-        return None
-    shares = counts / counts.sum(axis=1, keepdims=True)
-    distance = 0.5 * float(np.abs(shares[0] - shares[1]).sum())
-    from scipy import stats  # takes a second to import; few files come to this
-
-    p_value = float(stats.chi2_contingency(counts).pvalue)
-    # The chi-square law is rough for small classes; chance alone moves this much.
-    chance = 0.5 * float(np.sqrt(shares.mean(axis=0) * (1 / counts.sum(axis=1)).sum()).sum())
-    if p_value > MIX_P_VALUE or distance < max(MIX_DISTANCE, 1.5 * chance):
-        return None
-    j = int(np.abs(shares[0] - shares[1]).argmax())
-    name = raw.names[present[j]]
-    return Finding(
-        "class_mix_shift",
-        "warning",
-        f"class shares differ between calibration and evaluation rows (distance {distance:.2f}): {name!r} "
-        f"has {shares[0, j]:.1%} against {shares[1, j]:.1%}. Calibrators and their guarantees, class-wise "
-        "ones too, assume the same shares. If you can, split one pool of rows at random; if only the "
-        "shares differ and rows of a class look alike, label-shift correction (Apply page) helps.",
-        columns=(name,),
-    )
-
-
 def find_class_faults(
     raw: RawPredictions, codes: np.ndarray | None, *, n_bins: int, points_per_bin: int
 ) -> list[Finding]:
@@ -116,10 +78,10 @@ def find_class_faults(
 def class_faults(
     class_names: Sequence[str],
     n: int,
-    predicted: np.ndarray,
+    predicted: np.ndarray | None,
     *,
     true: np.ndarray | None,
-    expected: np.ndarray | None,
+    expected: np.ndarray | None = None,
     n_bins: int = N_BINS,
     points_per_bin: int = 50,
 ) -> list[Finding]:
@@ -129,44 +91,41 @@ def class_faults(
     names = np.array(class_names, dtype=object)
 
     def add(code: str, severity: str, classes: np.ndarray, what: str, advice: str = "") -> None:
-        be = "is" if len(classes) == 1 else "are"
-        message = f"{len(classes):,} of {size:,} classes {be} {what}: {some_names(names[classes])}.{advice}"
-        findings.append(Finding(code, severity, message, columns=tuple(names[classes])))
+        if len(classes):
+            be = "is" if len(classes) == 1 else "are"
+            told = f"{len(classes):,} of {size:,} classes {be} {what}: {some_names(names[classes])}.{advice}"
+            findings.append(Finding(code, severity, told, columns=tuple(names[classes])))
 
-    if true is not None:
-        absent = np.flatnonzero(true == 0)
-        if len(absent):
-            advice = ""
-            if expected is not None and expected[absent].max() > EXPECTED_ROWS:
-                most = absent[expected[absent].argmax()]
-                advice = (
-                    f" The scores expect {expected[most]:,.0f} rows of {names[most][:40]!r}: are labels "
-                    "missing, or columns misnamed?"
-                )
-            add("class_never_true", "warning" if advice else "note", absent, "never the true label", advice)
-    never = np.flatnonzero(predicted == 0)
-    if len(never):
+    absent = np.flatnonzero(true == 0) if true is not None else np.empty(0, dtype=np.int64)
+    advice = ""
+    if expected is not None and len(absent) and expected[absent].max() > EXPECTED_ROWS:
+        most = absent[expected[absent].argmax()]
+        advice = (
+            f" The scores expect {expected[most]:,.0f} rows of {names[most][:40]!r}: are labels missing, or "
+            "columns misnamed?"
+        )
+    add("class_never_true", "warning" if advice else "note", absent, "never the true label", advice)
+    if predicted is not None:
         advice = " Such a class has no top-label diagram and no calibration by predicted class."
-        add("class_never_predicted", "note", never, "never predicted", advice)
-    rare = np.flatnonzero((predicted > 0) & (predicted < points_per_bin))
-    if len(rare):
-        fewest = rare[predicted[rare].argmin()]
-        times = counted(int(predicted[fewest]), "time")
-        what = f"predicted fewer than {points_per_bin} times ({names[fewest][:40]!r} {times})"
+        add("class_never_predicted", "note", np.flatnonzero(predicted == 0), "never predicted", advice)
+        rare = np.flatnonzero((predicted > 0) & (predicted < points_per_bin))
         advice = (
             f" That does not fill one bin of {points_per_bin} points; histogram binning leaves their scores "
             "as they are."
         )
-        add("class_rare", "note", rare, what, advice)
-    cells = n_bins * size
-    if n < ROWS_PER_CELL * cells:
-        findings.append(
-            Finding(
-                "too_few_rows",
-                "warning" if n < max(FEWEST_ROWS, size) else "note",
-                f"{n:,} rows for {n_bins} bins x {size} classes = {cells:,} cells are {n / cells:.2g} rows "
-                f"a cell; with fewer than {ROWS_PER_CELL}, most of a top-label error is sampling noise. Use "
-                "fewer bins or more rows, and read the noise floor first.",
-            )
-        )
-    return findings
+        add("class_rare", "note", rare, f"predicted fewer than {points_per_bin} times", advice)
+    return [*findings, *find_few_rows(n, n_bins, size if predicted is not None else 1)]
+
+
+def find_few_rows(n: int, n_bins: int, n_classes: int = 1) -> list[Finding]:
+    cells = n_bins * n_classes
+    if n >= ROWS_PER_CELL * cells:
+        return []
+    what = f"{n_bins} bins x {n_classes} classes = {cells:,} cells" if n_classes > 1 else f"{n_bins} bins"
+    severity = "warning" if n < max(FEWEST_ROWS, n_classes) else "note"
+    message = (
+        f"{counted(n, 'row')} for {what} are {n / cells:.2g} rows a {'cell' if n_classes > 1 else 'bin'}; "
+        f"with fewer than {ROWS_PER_CELL}, most of an error is sampling noise. Use fewer bins or more rows, "
+        "and read the noise floor first."
+    )
+    return [Finding("too_few_rows", severity, message)]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -72,6 +70,10 @@ def find_scale(raw: RawPredictions) -> Finding | None:
         if high <= 1.0 + NEGATIVE_NOISE and low >= 0.0 and sum_to_one.all():
             what = f"scores go up to {high:.7g} by rounding. The fix divides each row by its sum."
             return Finding("rounding", "error", what, repair=_renormalised)
+        if sane.mean() < MOST_ROWS and low >= 0.0 and raw.scale != "logits":
+            what = f"scores run from {low:.4g} to {high:.4g} and rows sum to {_range(sums)}, not to 1 or 100"
+            advice = "Write probabilities, or say what the scores are: percent, logits or log_probabilities."
+            return Finding("scale_unknown", "error", f"{what}. {advice}")
         if sane.mean() < MOST_ROWS:
             return _scale_finding(
                 raw,
@@ -184,39 +186,15 @@ def _bad_sums(raw: RawPredictions, wrong: np.ndarray, sums: np.ndarray) -> Findi
     )
 
 
-def _has_negatives(data: RawPredictions) -> np.ndarray:
-    return map_row_blocks(lambda block: block.min(axis=1), data.proba) < 0.0
-
-
 def _without_negatives(data: RawPredictions) -> RawPredictions:
-    return data.take(~_has_negatives(data))
-
-
-def _mend_negatives(data: RawPredictions, mend: Callable[[np.ndarray], np.ndarray]) -> RawPredictions:
-    below, proba = _has_negatives(data), data.proba.copy()
-    proba[below] = mend(proba[below])
-    return replace(data, proba=proba)
-
-
-def _clipped(rows: np.ndarray) -> np.ndarray:
-    return _divided(np.maximum(rows, 0))
+    return _renormalised(replace(data, proba=np.maximum(data.proba, 0)))
 
 
 def _negative(raw: RawPredictions, lows: np.ndarray) -> Finding:
     rows = np.flatnonzero(lows < 0.0)
     columns = tuple(raw.names[j] for j in np.flatnonzero(raw.proba[rows].min(axis=0) < 0))
     noise = bool(lows.min() >= -NEGATIVE_NOISE)
-    flipped = not noise and np.abs(row_sums(np.abs(raw.proba[rows])) - 1.0).max() <= ROW_SUM_TOLERANCE
-    repair: Repair
-    if flipped:
-        how = "Without the sign those rows sum to 1; the fix removes the sign."
-        repair = partial(_mend_negatives, mend=np.abs)
-    elif noise or len(rows) > MOST_ROWS * len(lows):
-        how = "The fix sets them to 0 and divides each of those rows by its sum."
-        repair = partial(_mend_negatives, mend=_clipped)
-    else:
-        how, repair = "The fix removes those rows.", _without_negatives
-
+    how = "The fix sets them to 0 and divides each row by its sum." if noise else "Correct or remove them."
     return Finding(
         "negative",
         "error",
@@ -224,5 +202,5 @@ def _negative(raw: RawPredictions, lows: np.ndarray) -> Finding:
         f"({some(rows)}); probabilities are 0 or more. {how}",
         rows,
         columns if len(columns) < raw.n_classes else (),
-        repair,
+        _without_negatives if noise else None,
     )

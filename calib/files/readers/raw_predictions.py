@@ -69,8 +69,6 @@ SCALES = ("auto", "probabilities", "logits", "log_probabilities", "percent")
 LOG_SUM_TOLERANCE = 0.02
 #: Largest distance from 100 of a sum of percentages printed with a decimal over many classes.
 PERCENT_TOLERANCE = 1.5
-#: The largest label that is compared as a number.
-MOST_INT64 = np.iinfo(np.int64).max
 
 
 #: Rows that cannot be used: code of the finding, mask of the rows, and what is wrong with one of them.
@@ -319,18 +317,10 @@ class RawPredictions:
     def predictions(self, scores: str = "auto") -> Predictions:
         """Check everything and return `Predictions`; "auto" trusts names unless values contradict."""
         self.check_columns()
-        if not self.has & {"vector", "event"}:
+        if "vector" not in self.has:
             raise InputError(
                 f"there is no probability for every class, only {KINDS[self.kind].title}; read it with "
                 "calib.read"
-            )
-        if self.n_classes < 2:
-            raise RemedyError(
-                "there is one column of scores, and one per class is needed",
-                "If it is the probability of class 1, accept the fix binary_input of calib.check, or add a "
-                "column with 1 - p",
-                "fix",
-                "binary_input",
             )
         labels, scale = self._checked_labels(), self.scale_of(self.proba, scores)
         make: Callable[..., Predictions] = Predictions
@@ -470,7 +460,7 @@ class RawPredictions:
             return "probabilities" if named == "probabilities" or most_sum_to_one(values) else named
         if named != "probabilities" or is_within(values):
             return "probabilities" if is_within(values) else named
-        unnamed = self.roles is None and not points_of(values) and are_single_percentages(values)
+        unnamed = self.roles is None and are_single_percentages(values)
         return "percent" if self.scale == "percent" or unnamed else "probabilities"
 
     def _ones_of(self, values: np.ndarray, scores: str) -> np.ndarray:
@@ -584,7 +574,7 @@ def refused_ones(values: np.ndarray) -> list[Refused]:
 def refused_weights(weights: np.ndarray) -> list[Refused]:
     """Return the rows whose weight is negative, missing or infinite."""
     bad = ~(np.isfinite(weights) & (weights >= 0.0))
-    return [("weights_used", bad, lambda row: f"the weight is {weights[row]}")]
+    return [("not_finite", bad, lambda row: f"the weight is {weights[row]}")]
 
 
 def are_log_probabilities(matrix: np.ndarray) -> bool:
@@ -602,16 +592,9 @@ def are_percentages(matrix: np.ndarray) -> bool:
 
 
 def are_single_percentages(values: np.ndarray) -> bool:
-    """Whether scores of single events are percentages: from 0 to 100, and most of them above 1."""
-    inside = np.isfinite(values).all() and values.min() >= 0.0 and values.max() <= 100.0
+    """Whether scores of single events are percentages: from 0 to more than 10, and most of them above 1."""
+    inside = np.isfinite(values).all() and values.min() >= 0.0 and 10.0 < values.max() <= 100.0
     return bool(inside and np.median(values) > 1.0)
-
-
-def points_of(values: np.ndarray) -> int:
-    """Return the top of a scale of points, 5 or 10, if scores are whole numbers up to it; else 0."""
-    if not np.isfinite(values).all() or values.min() < 0.0 or not 1.0 < values.max() <= 10.0:
-        return 0
-    return 0 if not is_whole(values) else 5 if values.max() <= 5.0 else 10
 
 
 def vectors_on(block: np.ndarray, scale: str) -> np.ndarray:

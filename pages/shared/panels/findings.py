@@ -36,7 +36,7 @@ LISTED_VALUES = 1_000
 
 
 #: Notes whose fix reads the file in another way; other notes need no action, and have no button.
-ALTERNATIVES = ("binary_input", "class_wise_scores", "rows_together", "clusters_kept")
+ALTERNATIVES = ("rows_together", "clusters_kept")
 
 
 def show_roles(reading: Reading) -> None:

@@ -348,7 +348,7 @@ BAD = {
     "header only": (b"a,b,label\n", "no rows"),
     "cut utf-16": ("a,b,label\n0.5,0.5,a\n".encode("utf-16")[:-1], "not valid utf-16-le: truncated"),
     "same name twice": (b"a,a\n0.5,0.5\n", "'a' appears more than once"),
-    "one column": (b"p,label\n0.5,0\n", "one column of scores"),
+    "one column": (b"p,label\n0.5,0\n", "the probability of one of two classes"),
     "sums": (b"p_0,p_1\n0.5,0.1\n", "fix sigmoid_scores"),
     "percent": (b"a,b\n50,50\n90,10\n", "fix percent"),
     "not finite": (b"p_0,p_1\nnan,0.5\n0.5,0.5\n", "NaN or infinite"),

@@ -414,17 +414,13 @@ FIXED = {
     ),
     "from 0": (csv(true=T, pred=TOP + 1, conf=HIGH), "label_names_unmatched", named(TOP, HIGH, T)),
     "from 1": (csv(**of_classes("p_{}"), label=T + 1), "labels_one_based", vectors(F)),
-    "points": (
-        csv(confidence=(10 * C).round().astype(int), correct=D == Y),
-        "points",
-        right((10 * C).round() / 10),
-    ),
 }
 #: Refused files, and what the refusal names.
 REFUSED = {
     "features alone": (csv(f1=X[:, 0], f2=X[:, 1], f3=X.prod(1), label=Y), ("'f1'", "'f2'", "'f3'")),
     "labels against named classes": (csv(**of_classes("{}"), label=(T + 1) % 3), ("'label'",)),
     "a quantity": (csv(age=AGE, y=Y), ("'age'",)),
+    "points": (csv(confidence=(10 * C).round().astype(int), correct=D == Y), ("from 5 to 10", "[0, 1]")),
     "scaled features": (csv(x1=X[:, 0], x2=X[:, 1], y=Y, y_pred=D), ("'x1'",)),
     "decisions": (csv(gold=TRUE, predicted=SAID, n_tokens=AGE), ("'predicted'", "decisions", "'n_tokens'")),
     "one-hot decisions": (
