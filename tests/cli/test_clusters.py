@@ -42,6 +42,9 @@ def scores_of(rows):
     numbers = calib.metrics(rows)
     floors = [calib.noise_floor(rows, notion=notion, **DRAWS) for notion in ("confidence", "top-label")]
     tests = [test.p_value for test in calibration_tests(rows)]
+    if as_evidence(rows).n_clusters is not None:  # redrawn, and without the test of independent rows
+        names = ("kuiper", "ks", "spiegelhalter")
+        tests = [calib.calibration_test(rows, test=name, **DRAWS).p_value for name in names]
     return [
         metric_intervals(as_evidence(rows), numbers),
         [[floor.observed, floor.mean, floor.p_value] for floor in floors],
