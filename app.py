@@ -29,7 +29,7 @@ SECTIONS = {
 FIRST = "overview"
 #: By a page's former address: the room that took it in, and the tab there.
 MOVED = {
-    "noise": (FIRST, "Noise"),
+    "noise": (FIRST, "How sure is each number?"),
     "classes": ("reliability", "Classes"),
     "slices": ("groups", "Slices"),
     "over_time": ("groups", "Over time"),

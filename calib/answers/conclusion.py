@@ -227,14 +227,15 @@ class Conclusion(Result):
         if self.combined.untold is not None:
             return f"{self.combined.untold[0].upper()}{self.combined.untold[1:]}."
         what = self.what
-        bound, classes = self._bound_words(), self._class_words(class_names)
+        bound, classes = self._bound_words(), self.class_words(class_names)
         if not self.rejected:
             return f"{BY_LABELS} the {what} is {WITHIN_NOISE}{bound and f', and {bound}'}."
         if self.pooled:
-            subject = "Y = 1" if self.events else "the score" if self._events else "the model"
-            found = "; ".join(map(self.gap_words, self.pooled))
-            first = f"{BY_LABELS} {subject} is {found}{bound and f', and {bound}'}."
-            return f"{first} {classes[0].upper()}{classes[1:]}." if classes else first
+            return (
+                f"{self.pooled_words()} {classes[0].upper()}{classes[1:]}."
+                if classes
+                else self.pooled_words()
+            )
         if classes:
             return f"{BY_LABELS}, {classes}" + (f"; it is {bound}." if self.verdict else ".")
         where = "no range of it" if self.by_class is None else "no range of it and no class"
@@ -242,6 +243,13 @@ class Conclusion(Result):
             f"{BY_LABELS} the {what} is off by more than noise, but {where} stands out"
             f"{bound and f'; it is {bound}'}."
         )
+
+    def pooled_words(self) -> str:
+        """State what is known of all classes pooled, and of every range, in one sentence."""
+        subject = "Y = 1" if self.events else "the score" if self._events else "the model"
+        found = "; ".join(map(self.gap_words, self.pooled))
+        said = f"{subject} is {found}" if found else f"no range of the {self.what} stands out"
+        return f"{BY_LABELS} {said}, and {'' if found else 'it is '}{self._bound_words()}."
 
     def _bound_words(self) -> str:
         parts = "range" if self.by_class is None else "range and class" if self.n_ranges else "class"
@@ -255,9 +263,12 @@ class Conclusion(Result):
             return f"beyond {asked} points"
         return f"{within}, {'inside' if self.verdict == 'within' else 'undecided for'} {asked}"
 
-    def _class_words(self, class_names: Sequence[str] | None) -> str:
+    def class_words(self, class_names: Sequence[str] | None = None) -> str:
+        """State the gaps of the classes that are named, less often first, without a full stop."""
         parts = []
-        for position, gap in enumerate(self.classes[:MOST_NAMED]):
+        named = self.classes[:MOST_NAMED]
+        order = sorted(named, key=lambda gap: (gap.direction, -abs(gap.says - gap.right)))
+        for position, gap in enumerate(order):
             assert gap.label is not None
             name = str(gap.label) if class_names is None else class_names[gap.label]
             amount = _points(abs(gap.says - gap.right) * 100)

@@ -39,7 +39,10 @@ ROOM = """
     .st-key-about-data { flex-wrap: nowrap; }
 }
 @media (max-width: 640px) {
-    [data-testid=stLayoutWrapper]:has(> .st-key-page-about) { order: 1; flex: 1 0 100%; }
+    .st-key-page-head { flex-wrap: nowrap; }
+    .st-key-page-head h1 { font-size: 1.25rem; white-space: nowrap; }
+    .st-key-page-head [data-testid=stPageLink] p, .st-key-page-head [data-testid=stTooltipHoverTarget],
+    .st-key-about-data [data-testid=stCaptionContainer] { display: none; }
 }
 [data-testid=stElementContainer]:has(> .stHtml > [data-calib-tab]),
 [data-testid=stBaseButton-elementToolbar][aria-label="Download as CSV"],

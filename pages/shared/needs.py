@@ -29,7 +29,6 @@ NEEDS = {
     "Classes": Needs(("class",)),
     "Groups": Needs(),
     "Over time": Needs(without_rows="use calib watch on the files"),
-    "Noise": Needs(),
     "Validity": Needs(),
     "Repair": Needs(without_rows="fit on the files with calib fit"),
     "Compare": Needs(without_rows=SAMPLE),

@@ -61,7 +61,10 @@ def heading(title: str, lead: str, *, own_example: bool = False) -> DeltaGenerat
 
     A page with an example of its own shows its data in the place that is returned.
     """
-    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+    head = st.container(
+        key="page-head", horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
+    )
+    with head:
         st.title(title, anchor=False, help=lead, width="content")
         about = st.container(key="page-about")
         if not own_example:
@@ -109,23 +112,33 @@ def choose_data(example: str, title: str, menu: DeltaGenerator) -> Dataset:
 
 
 def next_line(page: str) -> None:
-    """Link, on one line, to the next steps: the verdict, the worst class, the repair."""
+    """Link, on one line, to the two steps that follow a page."""
     data, base = dataset(), methods()[BASE]
     steps: dict[str, tuple[str, str, dict[str, str]]] = {
-        "Overview": ("pages/views/overview.py", "Verdict", {})
+        "Data": ("data", "", {}),
+        "Overview": ("overview", "The answer", {}),
+        "Reliability": ("reliability", "Where it is off", {}),
+        "Repair": ("repair", "Repair and download", {}),
+        "Decide": ("decide", "What may pass", {}),
+        "Apply": ("repair", "New predictions", {"repair_tab": "Apply"}),
     }
-    if page != "Repair" and lacks(data.kind, "notion:top-label") is None:
-        named = results.ask(conclude, base, n_bins=int(st.session_state.get("bins", N_BINS))).guilty
-        worst = {"reliability_tab": "Classes"} | ({"class": str(named[0])} if named else {})
-        words = f"Predicted {literal(data.evaluation.class_names[named[0]])}" if named else "Classes"
-        steps["Reliability"] = ("pages/views/reliability.py", words, worst)
-    if data.has_rows:
-        steps["Repair"] = ("pages/views/repair.py", "Repair and download", {})
+    order = list(steps)
+    following = order[order.index(page if page in order else "Reliability") + 1 :]
+    n_bins = int(st.session_state.get("bins", N_BINS))
+    several_true = "every label" in data.kind.has
+    if "Reliability" in following and (
+        several_true or not results.ask(conclude, base, n_bins=n_bins).rejected
+    ):
+        following.remove("Reliability")
+    if not data.has_rows:
+        following = [name for name in following if name in ("Overview", "Reliability")]
+    if not following:
+        return
     with st.container(horizontal=True, vertical_alignment="center", key="next"):
         st.caption("Next", width="content")
-        for name, (file, label, query) in steps.items():
-            if name != page:
-                st.page_link(file, label=label, icon=ARROW, query_params=query)
+        for name in following[:2]:
+            file, label, query = steps[name]
+            st.page_link(f"pages/views/{file}.py", label=label, icon=ARROW, query_params=query)
 
 
 def glossary_link(title: str) -> None:

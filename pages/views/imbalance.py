@@ -122,4 +122,3 @@ st.caption(
     "Base model and HB are assessed on the same cells, the rows of one class to which HB gives the same "
     "value. If only the class shares of new rows differ, the Apply page offers a correction for label shift."
 )
-ui.next_line("Imbalance")

@@ -1,22 +1,225 @@
-"""Overview: the verdict on the confidence, and how certain each number is."""
+"""Overview: for which predicted classes the confidence is off, what to do, and how sure each number is."""
 
 from __future__ import annotations
 
-from functools import partial
+import pandas as pd
+import streamlit as st
 
+from calib import calibration_slope, conclude, reliability_diagram
+from calib.answers.conclusion import Conclusion
+from calib.answers.metric_tables import how_assessed
+from calib.data.defaults import N_BINS
+from calib.data.kinds import lacks
+from calib.stats import calibration_tests, verdict
+from calib.stats.binless import calibration_frame, recalibration_words
+from calib.stats.measures import MEASURES, ece_of
+from pages.shared import page_results as results
 from pages.shared import widgets as ui
-from pages.shared.page_parts import run_tab
+from pages.shared.kept import ahead
+from pages.shared.needs import say_rows_needed, weights_refused
+from pages.shared.panels.dependence import show_dependence
+from pages.shared.panels.picture import show_chosen_rows, show_picture
+from pages.shared.panels.recommendation import show_recommendation
+from pages.shared.panels.report import offer_report
+from pages.shared.panels.several_true import show_several_true
+from pages.shared.session import BASE, MANY_SCORES, Method, dataset, methods
+
+#: Beyond this many rows the intervals are computed only when asked for.
+AT_ONCE = 20_000
+#: Theme colours of the two directions, as the picture has them.
+LESS, MORE = "orange", "blue"
+
+
+def show_answer() -> None:
+    """Show the answer in one sentence, the one action, the picture and the errors."""
+    answer, action = st.columns([8, 5])
+    with answer:
+        if several_true:
+            error = ece_of(data.kind)[main_error]
+            st.header(verdict(results.floor(base, main_error, n_bins), error.title), anchor=False)
+        else:
+            show_verdict(results.ask(conclude, base, n_bins=n_bins))
+        if data.example is not None and st.button("Use your own predictions", icon=":material/upload_file:"):
+            st.switch_page("pages/views/data.py")
+    if several_true:
+        show_several_true(base, n_bins)
+    else:
+        picture = st.container()
+        show_errors()
+    ui.next_line("Overview")
+    with action:  # after what needs no calibrator: to fit it takes longest
+        show_recommendation()
+    if not several_true:
+        with picture:  # with the calibrator that is recommended
+            fitted = [method for method in methods().values() if method.calibrator is not None]
+            show_picture("overview", after=next(iter(fitted), None))
+            if not by_class:
+                st.markdown(results.ask(reliability_diagram, base, n_bins=n_bins).words(ui.event_of(data)))
+            show_chosen_rows("overview-rows")
+    offer_report(n_bins)
+
+
+def show_verdict(found: Conclusion) -> None:
+    """Say which classes are off, in the colours of their dots; below, what holds for all rows."""
+    about = (
+        f"{found.combined.words}. Points are percentage points of confidence minus accuracy. Intervals of "
+        f"all {found.n_ranges:,} ranges of the confidence hold together with {found.level:.0%}; of the "
+        "classes named, 5% are named in error at most."
+    )
+    if by_class and found.classes:
+        names = [ui.escaped(name) for name in data.evaluation.class_names]
+        for gap in found.classes:
+            hue = LESS if gap.direction == "overconfident" else MORE
+            names[gap.label or 0] = f":{hue}[{names[gap.label or 0]}]"
+        said = found.class_words(names)
+        st.header(f"{said[0].upper()}{said[1:]}.", anchor=False, help=about)
+        st.markdown(found.pooled_words())
+    else:
+        st.header(found.words(list(map(ui.literal, data.evaluation.class_names))), anchor=False, help=about)
+    show_dependence(found.suspected)
+    if data.event is None and not by_class:
+        st.caption(ui.shortfall(data.kind, "notion:top-label"))
+
+
+def show_errors() -> None:
+    summary = results.metrics(base, n_bins)
+    floors = {
+        measure.title: results.floor(base, key, n_bins)
+        for key, measure in ece_of(data.kind).items()
+        if getattr(summary, key) is not None
+    }
+    times = [
+        f"{name} **{noise.observed / noise.mean:.1f}\u00d7**" for name, noise in floors.items() if noise.mean
+    ]
+    shown = "" if summary.accuracy is None else f" \u00b7 accuracy **{summary.accuracy:.1%}**"
+    st.markdown(
+        f"Error beside a perfect model of this size: {', '.join(times)}{shown}",
+        help="1\u00d7 is what noise alone shows on average. "
+        + " ".join(f"{name} {noise.observed:.4f}: {noise.words}." for name, noise in floors.items()),
+    )
+
+
+def show_numbers() -> None:
+    """Show each number of a method, its interval, and what a perfect model of this size shows."""
+    bins, method = ui.bins_and_method()
+    if data.has_rows and data.evaluation.n_scores > MANY_SCORES and "vector" in data.kind.has:
+        st.toggle(
+            "Compute CW-ECE",
+            key="class_wise",
+            persist_state="session",
+            help=f"This sorts {data.evaluation.n_scores:,} scores and takes a while.",
+        )
+    large = data.has_rows and data.evaluation.n_samples > AT_ONCE
+    certain = numbers_of(
+        method, bins, intervals=not large or st.toggle("Compute the intervals", key="resample")
+    )
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "Number": certain["Number"],
+                "Measured": certain["Measured"],
+                "95 % interval": span_words(certain["Lower"], certain["Upper"], "{:.4g} to {:.4g}"),
+                "Perfect model": span_words(
+                    certain["Perfect model"], certain["Perfect model, 95 %"], "{:.4g}, at most {:.4g}"
+                ),
+                "p": certain["p"].map(p_words, na_action="ignore"),
+            }
+        ),
+        hide_index=True,
+        height="content",
+        placeholder="\u2013",
+        column_config={
+            "Number": st.column_config.TextColumn(pinned=True),
+            "Measured": st.column_config.NumberColumn(format="%.4g"),
+        },
+    )
+    ui.download(certain, "numbers")
+    st.caption(
+        "Noise raises a measured calibration error by up to what a perfect model shows (at most: in 95 of "
+        f"100 cases), so its interval can lie below it. {how_assessed(bins, data.kind)}"
+    )
+    if several_true:
+        return
+    fold = st.expander("Tests without bins", key="without-bins", on_change="rerun")
+    if fold.open:
+        with fold:
+            show_without_bins(method)
+
+
+def numbers_of(method: Method, bins: int, *, intervals: bool) -> pd.DataFrame:
+    """Return a row per number: measured, ends of its interval, and a perfect model's."""
+    floors, summary, rows = results.floors(method, bins), results.metrics(method, bins), []
+    for key, measure in MEASURES.items():
+        floor = floors.get(key)
+        value = floor.observed if floor else getattr(summary, key)
+        if value is None:
+            continue
+        lower, upper = results.interval(method, key, bins) if intervals else (None, None)
+        told = floor is not None and not floor.untold
+        rows.append(
+            {
+                "Number": measure.title,
+                "Measured": value,
+                "Lower": lower,
+                "Upper": upper,
+                "Perfect model": floor and floor.mean,
+                "Perfect model, 95 %": floor and floor.quantile(0.95),
+                "p": floor.p_value if told else None,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def span_words(low: pd.Series, high: pd.Series, text: str) -> list[str | None]:
+    """Return two numbers of each row as a text; None if there are none."""
+    return [
+        None if pd.isna(first) else text.format(first, last) for first, last in zip(low, high, strict=True)
+    ]
+
+
+def p_words(p: float) -> str:
+    """Return a p-value with three digits, which is never 0."""
+    return f"{p:.3f}" if p >= 0.0005 else "< 0.001"
+
+
+def show_without_bins(method: Method) -> None:
+    if say_rows_needed("A test without bins"):
+        return
+    ahead((results.pairs, method))  # shown last, and computed elsewhere
+    scored = data.kind.scored
+    tests = results.ask(calibration_tests, method)
+    line = results.ask(calibration_slope, method, notion="confidence")
+    if (compared := results.pairs(method)) is not None:
+        tests = [*tests, compared]
+    tested = calibration_frame(tests, scored)
+    st.markdown(f"{recalibration_words(line, scored)}")
+    st.dataframe(
+        tested.drop(columns="Redraws").assign(p=tested["p"].map(p_words, na_action="ignore")),
+        hide_index=True,
+        column_config={"Statistic": st.column_config.NumberColumn(format="%.4g")},
+    )
+    ui.download(tested, "tests-without-bins")
+    if data.evidence.is_weighted and "vector" in data.kind.has:
+        st.caption(ui.escaped(weights_refused("The kernel test of whole vectors")))
+    st.caption(
+        f"Kuiper and Kolmogorov-Smirnov look at sums of outcome minus {scored or 'confidence'} in the order "
+        + f"of {scored or 'confidence, one predicted class after the other'}"
+        + "; z at the Brier score"
+        + ("" if scored else "; SKCE at the whole vector")
+        + ". Outcomes are redrawn up to 20,000 distinct scores; beyond these, p comes from the limit."
+    )
+
 
 ui.heading(
     "Overview",
     "calib shows how far a classifier's confidence can be trusted, for which predicted classes, and which "
     "calibrator repairs it.",
 )
+data, base = dataset(), methods()[BASE]
+n_bins = int(st.session_state.get("bins", N_BINS))
+several_true = "every label" in data.kind.has
+by_class = lacks(data.kind, "notion:top-label") is None
+main_error = "tl_ece" if "tl_ece" in ece_of(data.kind) else next(iter(ece_of(data.kind)))
 ui.show_tabs(
-    {
-        "Verdict": partial(run_tab, "verdict"),
-        "Noise": partial(run_tab, "noise"),
-    },
-    "overview_tab",
-    in_address=True,
+    {"Answer": show_answer, "How sure is each number?": show_numbers}, "overview_tab", in_address=True
 )

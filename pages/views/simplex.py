@@ -115,7 +115,6 @@ if (behind := st.session_state.get("simplex-bin")) in arrows.means.cell:
     in_bin = view.at[arrows.means.cell[arrows.means.position] == behind]
     bin_name = f"Bin {behind} of the triangle"
     rows_panel((), in_bin, bin_name, "simplex-rows", rows=view.all_rows)
-ui.next_line("Simplex")
 
 
 def show_distances() -> None:

@@ -16,7 +16,7 @@ from tests import PAGE_FILES, ROOT
 PAGES = [path.relative_to(ROOT).as_posix() for path in PAGE_FILES]
 #: The tabs of rooms.
 ROOM_TABS = {
-    "overview": ("Verdict", "Noise"),
+    "overview": ("Answer", "How sure is each number?"),
     "reliability": ("Bins", "Classes"),
     "groups": ("Slices", "Over time"),
     "repair": ("Calibrate", "Compare", "Apply"),
@@ -82,11 +82,14 @@ def turn_to(app: AppTest, room: str, tab: str = "") -> AppTest:
 
 
 #: Keys of the tabs of pages.
-TABS = ("about-noise", "about-calibrator", "about-methods", "about-simplex", "about-groups")
+TABS = ("about-calibrator", "about-methods", "about-simplex", "about-groups")
 
 
 def words_of_tabs(app: AppTest) -> str:
     """All prose of a page, each of its tabs opened in turn."""
+    if "overview_tab" in app.session_state:
+        app.session_state["without-bins"] = True
+        app.run()
     said = [words(app)]
     for key in TABS:
         for tab in [tab.label for tab in app.tabs if key in app.session_state]:
@@ -109,8 +112,6 @@ def with_binning(app: AppTest) -> str:
 
 
 def number(app: AppTest, title: str) -> str:
-    """Return a number of the base model from the fold of the Overview page, with its interval."""
-    app.session_state["numbers"] = True
-    app.run()
-    table = next(item.value for item in app.dataframe if item.value.index.name == "Number")
-    return str(table.loc[title].iloc[0])
+    """Return a number of the method on the Overview page, with four digits."""
+    open_tab(app, "overview_tab", ROOM_TABS["overview"][1])
+    return f"{app.dataframe[0].value.set_index('Number').loc[title, 'Measured']:.4f}"

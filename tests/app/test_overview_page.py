@@ -27,10 +27,18 @@ def test_the_verdict_and_the_class_it_leads_to():
     app = open_page("pages/views/overview.py", example="digits")
     rows = app.session_state["dataset"].evaluation
     said = conclude(rows.labels, rows)
-    names = [f"`` {name} ``" for name in rows.class_names]
-    assert said.words(names) in [header.value for header in app.header]
-    worst = said.guilty[0]
-    assert (f"Predicted {names[worst]}", f"reliability_tab=Classes&class={worst}") in links(app)
+    (headline,) = (header.value for header in app.header)
+    plain = re.sub(r":(orange|blue)\[(.*?)\]", r"\2", headline)
+    assert plain.lower() == f"{said.class_words(rows.class_names)}.".lower()
+    hues = [
+        "orange" if gap.direction == "overconfident" else "blue"
+        for gap in said.classes
+        if gap.label in said.named
+    ]
+    assert sorted(re.findall(r":(orange|blue)\[", headline)) == sorted(hues)
+    assert said.pooled_words() in words(app)
+    following = ["Where it is off", "Repair and download"]
+    assert [label for label, _ in links(app)][-2:] == following
     assert "TL-ECE **" in words(app)
 
 

@@ -42,16 +42,16 @@ def test_page_weighs_rows_or_says_why_not(weighted, room, tab):
 
 def test_numbers_are_weighted(weighted):
     app, rows = weighted
-    app.switch_page("pages/views/reliability.py").run()
+    turn_to(app, "reliability")
     assert (
         f"**{ece(rows.labels, rows, notion='confidence', sample_weight=rows.sample_weight):.4f}**"
         in words(app)
     )
-    app.switch_page("pages/views/overview.py").run()
+    turn_to(app, "overview")
     shown = number(app, "TL-ECE")
     assert shown.startswith(f"{ece(rows.labels, rows):.4f}")
     assert not shown.startswith(f"{ece(rows.labels, rows.unweighted()):.4f}")
-    app.switch_page("pages/views/repair.py").run()
+    turn_to(app, "repair")
     name = with_binning(app)
     app.selectbox(key="chosen").set_value(name).run()
     open_tab(app, "about-calibrator", "Guarantee")

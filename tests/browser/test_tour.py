@@ -46,7 +46,7 @@ def test_tour(open_page):
     assert len(quoted) >= 2
     seen = main.inner_text()
     keep(page, "tour-overview", 900)
-    open_tab(page, "Noise")
+    open_tab(page, "How sure is each number?")
     seen += main.inner_text()
     keep(page, "tour-noise", 830)
     go(page, "Reliability")

@@ -213,7 +213,7 @@ def show() -> None:
         f"{perfect}. Read an estimate beside "
         "this noise floor. Drag the diamond."
     )
-    step.own_data("pages/views/overview.py", "Noise", overview_tab="Noise")
+    step.own_data("pages/views/overview.py", "Overview", overview_tab="How sure is each number?")
 
 
 def one_more(key: str, most: int) -> None:

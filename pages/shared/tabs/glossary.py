@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.shared.texts import GLOSSARY, REFERENCES
-from pages.shared.widgets import next_line
 
 NAMES = [term["name"] for term in GLOSSARY]
 
@@ -34,4 +33,3 @@ if not chosen:
     st.header("References", anchor=False)
     for work in REFERENCES:
         st.markdown(f"- {work['cite']}  \n  :small[{work['takes']}.]")
-next_line("Learn")
