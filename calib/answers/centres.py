@@ -45,7 +45,8 @@ class AcrossCentres:
         """The numbers as a sentence without its full stop."""
         mean = with_interval(self.mean, self.lower, self.upper, least=2)
         new = interval_words(self.new_lower, self.new_upper, least=2)
-        return f"{self.title} {mean} over {self.n_centres:,} centres, in a new centre {new}"
+        tau = f"tau {self.tau:.2f}{' of its logarithm' if self.key == 'ratio' else ''}"
+        return f"{self.title} {mean} over {self.n_centres:,} centres, {tau}; in a new centre {new}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,11 +73,10 @@ class CentreTable(Result):
     slope_upper: NDArray[np.float64]
 
     @property
-    def words(self) -> str:
-        """The spread over centres in a sentence, or why there is none."""
-        if self.across:
-            return "; ".join(each.words for each in self.across)
-        return f"{len(self.centre):,} centres: the spread over centres needs at least {MIN_CENTRES}"
+    def lines(self) -> list[str]:
+        """The spread over centres of each number in a sentence, or why there is none."""
+        few = f"{len(self.centre):,} centres: the spread over centres needs at least {MIN_CENTRES}"
+        return [f"{each.words}." for each in self.across] or [f"{few} that determine a number."]
 
     def frame(self) -> pd.DataFrame:
         """Return one row per centre."""

@@ -12,18 +12,27 @@ from calib.base.results import Drawn, parts
 from calib.data.defaults import LEVEL
 from calib.data.predictions import Scores, Values
 from calib.data.validation import check_level
-from calib.evidence.row_scores import weighted_mean
-from calib.evidence.rows import Rows, Source, single_rows
+from calib.evidence.row_scores import row_values, weighted_mean
+from calib.evidence.rows import Evidence, Rows, Source, single_rows
 from calib.stats.binless import CalibrationSlope, calibration_slope
 from calib.stats.bootstrap import Interval, bootstrap_interval, mean_limits
-from calib.stats.decompositions import CorpCurve, corp_curve
+from calib.stats.decompositions import CorpCurve, CorpTerms, corp_curve
 from calib.stats.intervals import area_limits
 from calib.stats.observed import EventCounts, event_evidence, observed_expected
 from calib.stats.smoothed import LoessCurve, loess_curve
 
+#: Most classes of which Murphy's parts are summed.
+MOST_CLASSES = 10
+
+#: The note under a table of `Risk.numbers`.
+HOW_SURE_OF_EVENTS = (
+    "In brackets: the 95 % interval. ICI, E50 and E90 depend on the smoother, and noise raises them. "
+    "Accuracy and calibration errors in bins: --all."
+)
+
 
 @dataclass(frozen=True)
-class RiskNumber:
+class ForecastNumber:
     """A number about P(Y = 1), with its interval."""
 
     key: str  #: Its name in code and JSON
@@ -62,9 +71,9 @@ class Risk(Drawn):
     skill: Interval  #: Brier skill: 1 minus the Brier score over the score of the base rate
 
     @property
-    def numbers(self) -> tuple[RiskNumber, ...]:
+    def numbers(self) -> tuple[ForecastNumber, ...]:
         """Every number, in the order of TRIPOD+AI: calibration, discrimination, overall performance."""
-        line, of, (off, order, base) = self.line, self.events, self.isotonic.brier
+        line, of = self.line, self.events
         large = line.in_the_large, line.in_the_large_lower, line.in_the_large_upper
         slope = line.slope, line.slope_lower, line.slope_upper
         if not line.determined:
@@ -90,9 +99,7 @@ class Risk(Drawn):
             _number("slope", "Slope", *slope, calibrated="1"),
             *distances,
             *means,
-            _number("miscalibration", "Brier: miscalibration", off),
-            _number("discrimination", "Brier: minus discrimination", order),
-            _number("uncertainty", "Brier: plus uncertainty", base),
+            *_murphy(self.isotonic.brier),
         )
 
     def texts(self) -> dict[str, str]:
@@ -150,27 +157,72 @@ def risk(
         isotonic=isotonic,
         auc=Interval("auc", area, *((np.nan, np.nan) if np.isnan(area) else ends), level, np.empty(0)),
         brier=bootstrap_interval(evidence, metric="brier", level=level),
-        skill=_skill(evidence, level),
+        skill=brier_skill(evidence, level=level),
     )
 
 
-def _skill(evidence: Rows, level: float) -> Interval:
-    """Return 1 - B / U of the Brier scores B and U of the scores and of the base rate."""
-    _, score, happened = evidence.claims()
-    base = weighted_mean(happened, evidence.weights)
-    loss, uncertainty = (score.astype(np.float64) - happened) ** 2, base * (1.0 - base)
+def brier_skill(
+    y_true: Source,
+    scores: Scores | None = None,
+    *,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
+    level: float = LEVEL,
+) -> Interval:
+    """Return 1 - B / U of the Brier score B and the score U of forecasting the share of each class.
+
+    Parameters as for `calib.bootstrap_interval`. The interval is by linearisation.
+
+    >>> brier_skill([1, 0, 0, 1], [0.9, 0.1, 0.5, 0.5]).estimate
+    0.48
+    """
+    evidence = single_rows(y_true, scores, sample_weight, cluster, "The skill")
+    brier = bootstrap_interval(evidence, metric="brier", level=level).estimate
+    true = np.bincount(evidence.labels, evidence.weights)
+    share = true / true.sum()
+    loss, base = (
+        row_values(evidence.predictions, "brier"),
+        (share @ share - 2.0 * share + 1.0)[evidence.labels],
+    )
+    if evidence.kind != "vectors":
+        base = base / 2.0
+    uncertainty = weighted_mean(base, evidence.weights)
     if uncertainty <= 0.0:
         return Interval("skill", np.nan, np.nan, np.nan, level, np.empty(0))
-    brier = weighted_mean(loss, evidence.weights)
-    moved = brier / uncertainty * (1.0 - 2.0 * base) * (happened - base) - (loss - brier)
     value = 1.0 - brier / uncertainty
-    low, high = mean_limits((value + evidence.weights * moved / uncertainty)[None], level, evidence.clusters)
+    moved = evidence.weights * (brier / uncertainty * (base - uncertainty) - (loss - brier)) / uncertainty
+    low, high = mean_limits((value + moved)[None], level, evidence.clusters)
     return Interval("skill", value, float(low[0]), min(float(high[0]), 1.0), level, np.empty(0))
+
+
+def forecast_numbers(evidence: Evidence) -> tuple[ForecastNumber, ...]:
+    """Return `Risk.numbers` of one event, or Brier skill and Murphy's parts, summed over at most 10 classes.
+
+    Empty for other predictions, and for a summary.
+    """
+    if not isinstance(evidence, Rows) or evidence.kind not in ("binary", "vectors"):
+        return ()
+    if evidence.kind == "binary":
+        return risk(evidence).numbers
+    if (n_classes := len(evidence.true)) > MOST_CLASSES:
+        return ()
+    skill = brier_skill(evidence)
+    each = [corp_curve(evidence, notion="class-wise", problem=code).brier for code in range(n_classes)]
+    numbers = _number("skill", "Brier skill", skill.estimate, skill.lower, skill.upper)
+    return numbers, *_murphy(CorpTerms(*np.sum(each, axis=0)))
+
+
+def _murphy(terms: CorpTerms) -> tuple[ForecastNumber, ...]:
+    return (
+        _number("miscalibration", "Brier: miscalibration", terms.miscalibration),
+        _number("discrimination", "Brier: minus discrimination", terms.discrimination),
+        _number("uncertainty", "Brier: plus uncertainty", terms.uncertainty),
+    )
 
 
 def _number(
     key: str, title: str, value: float, lower: float = np.nan, upper: float = np.nan, calibrated: str = ""
-) -> RiskNumber:
+) -> ForecastNumber:
     """Return a number whose missing parts, NaN, are None."""
     found, low, high = (None if np.isnan(each) else float(each) for each in (value, lower, upper))
-    return RiskNumber(key, title, found, low, high, calibrated)
+    return ForecastNumber(key, title, found, low, high, calibrated)

@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator
 from calib.answers.advice import Candidate, Recommendation
 from calib.answers.advice import recommend as recommend_calibrator
 from calib.answers.calibrated import applied_frame, fit_on
+from calib.answers.centres import AcrossCentres, CentreTable, calibration_by_centre
 from calib.answers.conclusion import Conclusion, IfTogether, conclude
 from calib.answers.costly_actions import ActionCosts, choose_actions
 from calib.answers.cuts import MOST_CODES, Cut, cut_column, parse_cuts
@@ -35,6 +36,7 @@ from calib.answers.model_tables import (
     compare_models,
 )
 from calib.answers.noise_tests import BinlessTests, FloorNumbers, NoiseTests, with_whole_vectors
+from calib.answers.risks import HOW_SURE_OF_EVENTS, ForecastNumber, forecast_numbers
 from calib.answers.slice_tables import SLICE_COLUMNS, SliceTable
 from calib.answers.slice_tables import slices as assess_slices
 from calib.base.exceptions import InputError
@@ -81,7 +83,7 @@ from calib.cli.json_data import rows_of
 from calib.cli.light import serve
 from calib.cli.streams import deliver, is_piped, progress_line
 from calib.data.equal_rows import overlap
-from calib.data.kinds import check_equal_rows, kind_of
+from calib.data.kinds import check_equal_rows, kind_of, needs_rows
 from calib.data.predictions import Announcement, BinaryPrediction, in_common_classes
 from calib.data.splits import FOLD, column_of
 from calib.diagrams.model_sweeps import ModelSweeps, SweptNumber, draw_model_sweeps, sweep_models
@@ -117,6 +119,9 @@ class TestedMethodData(MethodData):
     noise: Mapping[str, FloorNumbers]  #: By notion, or "binary"
     without_bins: BinlessTests  #: Empty for --resamples 0 and for rows that do not allow it
     together: CombinedTest  #: All tests together, which decide the conclusion
+    #: O/E, in the large, slope, ICI, AUC, Brier score, skill and its parts of P(Y = 1); skill and parts of at
+    #: most 10 classes
+    forecast: Sequence[ForecastNumber]
 
 
 @dataclass(frozen=True)
@@ -152,12 +157,14 @@ def metrics(options: Namespace) -> Output[MetricsData]:
             name: with_whole_vectors(tests, found.methods[name], options.random_state)
             for name, tests in tested.items()
         }
+    forecasts = {name: forecast_numbers(evidence) for name, evidence in found.methods.items()}
     methods = [
         TestedMethodData(
             **vars(each),
             noise=tested[name].numbers(),
             without_bins=tested[name].without_bins,
             together=concluded[name].combined,
+            forecast=forecasts[name],
         )
         for name, each in zip(found.methods, numbers, strict=True)
     ]
@@ -166,8 +173,20 @@ def metrics(options: Namespace) -> Output[MetricsData]:
     suspected = concluded[BASE].suspected
     lines = [words, *([] if suspected is None else [dependence_choice(suspected)])]
     lines += [*(f"{name}: {sentence}" for name, sentence in said.items()), ""]
-    lines += [*_table_lines(_with_floors(texts, tested, base.kind)), HOW_SURE]
+    shown = pd.DataFrame(
+        {name: {each.title: each.text for each in forecast} for name, forecast in forecasts.items()}
+    )
+    is_event = base.kind == "binary" and isinstance(base, Rows)
+    if is_event:
+        ideal = [each.calibrated for each in forecasts[BASE]]
+        lines += [*_table_lines(shown.assign(**{"if calibrated": ideal})), HOW_SURE_OF_EVENTS]
+        if 5 <= (base.n_clusters or 0) < 10:
+            lines += [f"If these clusters are centres: calib centres {options.file} --by {options.cluster}"]
+    if not is_event or options.all:
+        lines += [""] * is_event
+        lines += [*_table_lines(_with_floors(texts, tested, base.kind)), HOW_SURE]
     if options.all:
+        lines += [] if is_event or shown.empty else ["", *_table_lines(shown)]
         for name, tests in tested.items():
             lines += ["", f"{name}: {concluded[name].combined.words}", *tests.sentences]
     folds = pd.DataFrame()
@@ -559,6 +578,17 @@ def _costs(
 
 #: Columns of the table of groups that fit in a terminal.
 _SLICES_SHOWN = ("column", "group", "count", "gap", "gap_of_rest", "lower", "upper", "differs", "above_noise")
+_SLICES_OF_EVENT = (
+    "column",
+    "group",
+    "count",
+    "accuracy",
+    "confidence",
+    "ratio",
+    "lower",
+    "upper",
+    "differs",
+)
 
 
 @dataclass(frozen=True)
@@ -583,7 +613,8 @@ def slices(options: Namespace) -> Output[SlicesData]:
     about: dict[str, Any] = {"notion": "top-label" if by_class else "confidence", "n_bins": options.n_bins}
     redraws = chosen(options, "fdr pairs n_resamples random_state")
     table = assess_slices(evidence, groups=columns, **about, **redraws)
-    texts = table.texts()[[head for name, (head, _) in SLICE_COLUMNS.items() if name in _SLICES_SHOWN]]
+    names = _SLICES_OF_EVENT if evidence.kind == "binary" else _SLICES_SHOWN
+    texts = table.texts()[[SLICE_COLUMNS[name][0] for name in names]]
     lines = [
         *found.notes,
         f"{table.words()}.",
@@ -597,6 +628,27 @@ def slices(options: Namespace) -> Output[SlicesData]:
         "\n".join(lines),
         SlicesData(str(options.file), evidence.n_samples, evidence.is_weighted, table, table),
     )
+
+
+@dataclass(frozen=True)
+class CentresData:
+    file: str
+    n_samples: int
+    across: Sequence[AcrossCentres]  #: O/E, in the large and slope over centres; empty for fewer than 5
+    centres: CentreTable
+
+
+def centres(options: Namespace) -> Output[CentresData]:
+    """Assess P(Y = 1) of the evaluation rows in each centre of a further column, and over the centres."""
+    found = assessed(options)
+    if not isinstance(found.evidence, Rows):
+        raise InputError(needs_rows("Calibration by centre"))
+    table = calibration_by_centre(
+        found.evidence, centre=further_column(found.evidence.predictions, options.by)
+    )
+    lines = [*found.notes, *table.lines, "", *table.texts().to_string(index=False).splitlines()]
+    data = CentresData(str(options.file), found.evidence.n_samples, table.across, table)
+    return Output("\n".join(lines), data)
 
 
 @dataclass(frozen=True)

@@ -501,9 +501,23 @@ def sql(command: ArgumentParser) -> None:
     _add_bins(command)
 
 
+def centres(command: ArgumentParser) -> None:
+    """Compare the calibration of P(Y = 1) over centres.
+
+    calib centres predictions.csv --by hospital
+
+    O/E, in the large and slope of each centre, such as a hospital or a study. For 5 centres or more also
+    their mean, their spread and the range in a new centre.
+    """
+    _add_file(command)
+    command.add_argument("--by", required=True, metavar="COLUMN", help="column of the centres")
+    _add_applied(command)
+    _add_split(command)
+
+
 #: Functions that add the options of a command, by the module of the command that they are named after.
 COMMANDS: dict[str, tuple[Callable[[ArgumentParser], None], ...]] = {
-    "commands": (metrics, fit, recommend, apply, gate, decide, slices, report, tables, open),
+    "commands": (metrics, fit, recommend, apply, gate, decide, slices, centres, report, tables, open),
     "judging": (judge,),
     "light": (check, app, completion),
     "watching": (watch,),

@@ -43,6 +43,7 @@ judge judged.csv --verdict verdict --human human
 judge judged.csv --verdict verdict --human human --confidence confidence --plan 5 -o next.csv
 slices rows.csv --by site --by rare --resamples 20
 slices p.csv --by site --resamples 20
+centres p.csv --by site
 watch state.json rows.csv --by site
 watch quiet.json p.csv --notion confidence
 report rows.csv -o report.html --resamples 20
