@@ -47,6 +47,7 @@ SLICE_COLUMNS = {
     "differs": ("Differs", "From all other rows, at the false discovery rate over all groups"),
     "accuracy": ("Observed", "How often the predicted class is right, or the event happens"),
     "confidence": ("Expected", "Mean score"),
+    "ratio": ("O/E", "Observed divided by expected: 1 if the group is calibrated on average"),
     "error": ("Error", "Calibration error of the group alone"),
     "floor": ("Floor", "Mean error of a perfect model of this size"),
     "floor_upper": ("Floor, 95 %", "Error that a perfect model stays below in 95 of 100 cases"),
@@ -84,6 +85,7 @@ class SliceTable(Drawn):
     #: (G,): How often the outcome happens in the group, and its mean score
     accuracy: NDArray[np.float64]
     confidence: NDArray[np.float64]
+    ratio: NDArray[np.float64]  #: (G,): `accuracy` divided by `confidence`: O/E of a risk
     error: NDArray[np.float64]  #: (G,): Plug-in calibration error of the group's rows
     #: (G,): Mean and 95 % quantile of the error of a perfect model with these scores
     floor: NDArray[np.float64]
@@ -129,7 +131,7 @@ class SliceTable(Drawn):
         """Return `frame` as texts, under the heads of `SLICE_COLUMNS`."""
         digits = {np.dtype(np.float64): "{:.4f}", np.dtype(np.int64): "{:,}"}
         signed = ("gap", "gap_of_rest", "difference", "lower", "upper")
-        own = {"share": "{:.1%}", "p": "{:.2g}", **dict.fromkeys(signed, "{:+.4f}")}
+        own = {"share": "{:.1%}", "p": "{:.2g}", "ratio": "{:.3f}", **dict.fromkeys(signed, "{:+.4f}")}
         return pd.DataFrame(
             {
                 head: map(own.get(name, digits.get(self[name].dtype, "{}")).format, self[name])
@@ -217,7 +219,8 @@ def slices(
     rest = Shares.joined([side.of(present) for present, _, side, _ in found])
     together = np.concatenate([correlation[present] for present, _, _, correlation in found])
     table = table.assign(count=own.count, gap=own.gap, gap_of_rest=rest.gap, difference=own.gap - rest.gap)
-    table = table.assign(accuracy=own.happened, confidence=own.score)
+    ratio = np.divide(own.happened, own.score, out=np.full(len(own.score), np.nan), where=own.score > 0.0)
+    table = table.assign(accuracy=own.happened, confidence=own.score, ratio=ratio)
     table["share"] = own.weight / (own.weight + rest.weight)
     level = _compare(table, own, rest, together, fdr)
     table = table.iloc[clearest_first(table["p"], table["difference"].abs())]

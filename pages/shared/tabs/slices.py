@@ -29,7 +29,7 @@ FIRST, MAP_ROWS, MAP_CLASSES, DRAWN = 6, 20, 15, 10
 MOST_SAID = 2
 FORMATS = {"count": "localized", "share": "percent", "accuracy": "%.3f", "confidence": "%.3f", "p": "%.2g"}
 FORMATS |= dict.fromkeys(("gap", "gap_of_rest", "difference", "lower", "upper"), "%+.3f")
-FORMATS |= dict.fromkeys(("smallest", "error", "floor", "floor_upper"), "%.3f")
+FORMATS |= dict.fromkeys(("ratio", "smallest", "error", "floor", "floor_upper"), "%.3f")
 COLUMNS = ui.columns_of(SLICE_COLUMNS, FORMATS)
 #: Columns of the table that are on the screen before one scrolls to the others.
 SEEN = ("column", "group", "count", "gap", "gap_of_rest", "difference", "differs", "above_noise")
