@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import count, product
+from time import process_time
+from unittest.mock import patch
 
 import numpy as np
 from scipy.special import expit, logit
@@ -25,6 +27,7 @@ from sklearn.base import clone
 import calib
 from benchmarks.populations import biased, draw_labels, one_class, overconfident, scores
 from benchmarks.simulation import Draws, Table, main
+from calib.answers import advice
 from calib.answers.calibrated import fit_on
 from calib.calibrators.catalogue import named_methods
 from calib.calibrators.completed_rows import completed, normalised
@@ -104,9 +107,28 @@ def advised(name: str, n_classes: int, n: int, copies: int = 0) -> Iterator[tupl
             proba, labels = np.repeat(proba, copies, axis=0)[order], np.repeat(labels, copies)[order]
         if name.endswith(CHANGED):
             proba = normalised(np.abs(proba + random.uniform(-2e-4, 2e-4, proba.shape)))
-        advice = calib.recommend(proba, labels)
-        losses = expected_losses(vectors_of(advice.calibrator, fresh), truth).mean(axis=1)
-        yield advice.name, dict(zip(CHANGES, losses - base, strict=True))
+        found = calib.recommend(proba, labels)
+        losses = expected_losses(vectors_of(found.calibrator, fresh), truth).mean(axis=1)
+        yield found.name, dict(zip(CHANGES, losses - base, strict=True))
+
+
+@Table(
+    ("population", "L", "n"),
+    [(name, *size) for name in TRUTHS for size in ((3, 300), (5, 1_000), (10, 2_000))],
+    {"share of the processor time": ".2f"},
+)
+def first_fold(name: str, n_classes: int, n: int) -> Draws:
+    """Yield whether candidates that the first fold rules out change the choice, and the time they save."""
+    for seed in count():
+        proba = scores(seed, n, n_classes)
+        labels = draw_labels(TRUTHS[name](proba), np.random.default_rng(seed))
+        chosen, seconds = [], []
+        for margin in (advice.RULED_OUT, np.inf):
+            with patch.object(advice, "RULED_OUT", margin):
+                begun = process_time()
+                chosen.append(calib.recommend(proba, labels).name)
+                seconds.append(process_time() - begun)
+        yield {"same choice": chosen[0] == chosen[1], "share of the processor time": seconds[0] / seconds[1]}
 
 
 CHANGES = {"mean change in Brier": "+.5f", "in log loss": "+.5f"}

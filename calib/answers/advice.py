@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 from sklearn.base import BaseEstimator, clone
 
 from calib.answers.calibrated import calibrated_scores, fit_on, losses_if_wrong, vector_losses
 from calib.answers.confirmation import SCORES, Confirmation, Verdict, confirm_choice
 from calib.base.exceptions import InputError
-from calib.base.interval_words import hidden_words, interval_words
+from calib.base.interval_words import hidden_words, with_interval
+from calib.base.parallel import one_blas_thread
 from calib.base.results import Drawn, Result
 from calib.calibrators.catalogue import full_name, methods_of_kind, named_methods
 from calib.calibrators.curves import Logistic
@@ -26,7 +28,7 @@ from calib.data.defaults import LEVEL, RANDOM_STATE
 from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import Announcement, Predictions, Scores, Values
 from calib.data.splits import stratified_folds
-from calib.data.validation import check_choice, check_count
+from calib.data.validation import check_count
 from calib.evidence.row_scores import error_share, row_values, weighted_mean
 from calib.evidence.rows import Rows, Source, known_rows
 from calib.stats.many import improvements
@@ -58,6 +60,12 @@ POINTS_PER_BIN = (10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500)
 #: Most fits of histogram binning, and most (score, outcome) pairs, to choose points per bin.
 MOST_FITS, MOST_PAIRS = 25_000, 500_000
 
+#: Standard errors by which a simpler candidate rules out a slow one in both scores of the first fold.
+RULED_OUT = 0.5
+
+#: Standard normal quantile of an interval of one score alone.
+ALONE = float(ndtri((1.0 + LEVEL) / 2.0))
+
 #: A k is tried if problems with at least this share of the rows can fill a bin of k points in a fold.
 FILLED = 0.9
 
@@ -68,10 +76,13 @@ class Candidate:
     #: Mean losses of the rows, each calibrated by a fit to the other folds
     brier: float
     log_loss: float
-    #: Base model minus calibrator, by the loss that decides, with 95 % intervals that hold at once
-    improvement: float
-    lower: float
-    upper: float
+    #: Base model minus calibrator, with 95 % intervals that hold at once for all candidates and both losses
+    brier_improvement: float
+    brier_lower: float
+    brier_upper: float
+    log_loss_improvement: float
+    log_loss_lower: float
+    log_loss_upper: float
     numbers: int  #: Numbers that the fit learned
 
 
@@ -83,8 +94,9 @@ class Recommendation(Result):
     #: fitted calibrator or None: Fitted on all calibration rows; None if the name is "none"
     calibrator: BaseEstimator
     reason: str  #: Why, in one sentence with numbers
-    table: pd.DataFrame  #: One row per `Candidate`, lowest score first
+    table: pd.DataFrame  #: One row per `Candidate` of all folds, lowest Brier score first
     left_out: dict[str, str]  #: Candidates that were not tried, and why
+    ruled_out: dict[str, str]  #: Candidates that the first fold ruled out, and why
     #: Calibration rows on which the candidates were tried, and all of them
     n_tried: int
     n_samples: int
@@ -99,7 +111,7 @@ class Recommendation(Result):
     @property
     def tried(self) -> list[str]:
         """Names of the candidates that were tried."""
-        return [name for name in self.table["method"] if name != NONE]
+        return [*(name for name in self.table["method"] if name != NONE), *self.ruled_out]
 
     @property
     def confirmed(self) -> Verdict | None:
@@ -119,7 +131,9 @@ class Recommendation(Result):
             best = self.table[self.table["method"] != NONE].iloc[0]
             if self.few is not None:
                 return f"None of {tried} can be recommended: {self.few}."
-            hidden = hidden_words(best["lower"], best["upper"], LEVEL, "An improvement in Brier score")
+            hidden = hidden_words(
+                best["brier_lower"], best["brier_upper"], LEVEL, "An improvement in Brier score"
+            )
             return f"None of {tried} clearly helps. {hidden}."
         chosen = f"{name or full_name(self.calibrator)}, chosen among {tried}"
         return f"{chosen}{'.' if self.confirmation is None else f': {self.confirmation.words()}.'}"
@@ -178,7 +192,6 @@ def recommend(
     y: Values | None = None,
     *,
     methods: Mapping[str, Any] | None = None,
-    score: str = "brier",
     sample_weight: Values | None = None,
     cluster: Values | None = None,
     confirm: Announcement | tuple[Scores, Values] | None = None,
@@ -197,8 +210,6 @@ def recommend(
     methods : mapping of str to unfitted calibrator, optional
         The candidates. Default: the catalogue's calibrators that give probabilities, histogram binning with
         50 points per bin. Vector scaling is left out, because it depends on the order of the classes.
-    score : {"brier", "log_loss"}
-        The score of whole vectors that decides, see `calib.answers.calibrated.vector_losses`.
     sample_weight : (n,) array_like of float, optional
         As for `calib.ece`. Candidates that cannot use weights are left out.
     cluster : (n,) array_like, optional
@@ -224,12 +235,17 @@ def recommend(
 
     Notes
     -----
-    Each candidate is fitted and scored in 5 folds, stratified by class. It helps if its score is
-    distinguishably below the base model's (95 % interval for all candidates at once) and its other score is
-    no higher. If none helps, scores stay as they are. Otherwise the recommendation fits the fewest numbers
-    among the candidates that help and are within one standard error of their lowest score (Breiman, Friedman,
-    Olshen & Stone 1984, section 3.4.3). Nothing is recommended if fewer than `MIN_WRONG` rows are wrong, or
-    right.
+    Each candidate is fitted and scored in 5 folds, stratified by class, by the Brier score and the log loss
+    of whole vectors (`calib.answers.calibrated.vector_losses`). It helps if both are distinguishably below
+    the base model's (95 % interval for all candidates and both scores at once) or, if that holds for no
+    candidate, if one is and the other is not distinguishably above (95 % interval of it alone). If none
+    helps, scores stay as they are. Otherwise the recommendation fits the fewest numbers among the candidates
+    that help and are within one standard error of the lowest scores, the mean of both (Breiman, Friedman,
+    Olshen & Stone 1984, section 3.4.3), or is the closest to them.
+    Nothing is recommended if fewer than `MIN_WRONG` rows are wrong, or right.
+
+    Candidates that take long are ruled out after the first fold if a simpler one is better in both scores
+    there. They still count in the intervals of the others.
 
     Examples
     --------
@@ -240,7 +256,6 @@ def recommend(
     >>> recommend(rows, methods=methods).name
     'TL-Platt'
     """
-    check_choice(score, ("brier", "log_loss"), "score")
     evidence = _counted(proba, y, sample_weight, cluster)
     rows = evidence.predictions
     if rows.n_samples < LEAST_ROWS:
@@ -253,54 +268,45 @@ def recommend(
     if methods is None and not isinstance(rows, Predictions):
         methods = methods_of_kind(rows.kind, None)
     candidates, left_out = _candidates(methods, tried.n_samples, size // rows.n_samples)
-    fold = stratified_folds(tried.labels, N_FOLDS, random_state, tried.clusters.code)
-    losses = {NONE: vector_losses(tried.predictions, tried.predictions)}
-    candidate_losses, numbers, wrong = _cross_validated(
-        candidates, tried.predictions, fold, left_out, progress
-    )
-    losses |= candidate_losses
-    if len(losses) == 1:
+    with one_blas_thread():
+        trial = _cross_validated(candidates, tried, left_out, random_state, progress)
+    names = list(trial.losses)
+    if len(names) + len(trial.ruled_out) == 1:
         raise InputError(f"no candidate can be tried: {'; '.join(left_out.values())}")
-    names = list(losses)
-    deciding = np.array([losses[name][score] for name in names])
-    few, unseen = None, None
-    if "every label" not in rows.has:
-        few = _too_few(tried)
-        one_more = error_share(tried.predictions, tried.weights, tried.clusters)
-        unseen = np.array([one_more * wrong[name][score] for name in names])
-        unseen -= one_more * np.array([weighted_mean(values, tried.weights) for values in deciding])
-    result = improvements(deciding, tried, unseen=unseen)
-    columns: list[Any] = [
-        names,
-        *([weighted_mean(losses[name][metric], tried.weights) for name in names] for metric in SCORES),
-        *(result.improvement, result.lower, result.upper),
-        [numbers[name] for name in names],
-    ]
-    table = pd.DataFrame([Candidate(*cells) for cells in zip(*columns, strict=True)])
-    other = table["log_loss" if score == "brier" else "brier"]
-    helps = np.flatnonzero((result.lower > 0.0) & (other <= other[0]) & (few is None))
-    chosen = lowest = 0
-    if len(helps):
-        lowest = int(helps[result.mean[helps].argmin()])
-        mean, error = _mean_and_error(deciding[helps] - deciding[lowest], tried)
-        tied = helps[mean <= error]
-        chosen = int(min(tied, key=lambda place: (numbers[names[place]], result.mean[place])))
-    reason = _reason(table, chosen, lowest, score, tried.n_samples, rows.n_samples)
-    if few is not None:
-        reason = f"Leave the scores as they are: {few}."
+    few = None if "every label" in rows.has else _too_few(tried)
+    comparison = trial.compared(tried)
+    helping = np.flatnonzero(comparison.helps & (few is None))
+    excess = trial.excess([names[place] for place in helping], tried)
+    least = float(excess.min(initial=np.inf))
+    close = np.flatnonzero(excess <= max(1.0, least))
+    simplest = min(close, key=lambda at: (trial.numbers[names[helping[at]]], excess[at]), default=None)
+    chosen = 0 if simplest is None else int(helping[simplest])
+    means = np.array(
+        [weighted_mean(values, tried.weights) for name in names for values in trial.losses[name]]
+    )
+    columns = [*means.reshape(-1, 2).T]
+    for score in range(2):
+        columns += [comparison.improvement[:, score], comparison.lower[:, score], comparison.upper[:, score]]
+    numbers = [trial.numbers[name] for name in names]
+    table = pd.DataFrame([Candidate(*cells) for cells in zip(names, *columns, numbers, strict=True)])
+    reason = f"Leave the scores as they are: {few}."
+    if few is None:
+        counts = len(names) + len(trial.ruled_out) - 1, tried.n_samples, rows.n_samples
+        promising = chosen or 1 + int(comparison.ratio[1:].max(axis=1).argmax())
+        reason = _reason(table, chosen, promising, counts, (len(helping), len(close), least))
     if not (evidence.is_declared or evidence.clusters.independent):
         n_clusters = evidence.clusters.n_clusters
         reason += f" Rows that belong together, or may, count as {n_clusters:,} clusters in this comparison."
-    table = table.sort_values(score, kind="stable", ignore_index=True)
+    table = table.sort_values("brier", kind="stable", ignore_index=True)
     fitted = fit_on(clone(candidates[names[chosen]]), rows) if chosen else None
     confirmation = None
     if fitted is not None and confirm is not None:
         given = (confirm,) if isinstance(confirm, Announcement) else confirm
         others = Rows(_counted(*given).predictions)
-        after = others.of_scores(calibrated_scores(fitted, others.predictions))
-        confirmation = confirm_choice(others, after, score=score)
-    counts = tried.n_samples, rows.n_samples
-    return Recommendation(names[chosen], fitted, reason, table, left_out, *counts, few, confirmation)
+        confirmation = confirm_choice(others, others.of_scores(calibrated_scores(fitted, others.predictions)))
+    sizes = tried.n_samples, rows.n_samples
+    out = left_out, trial.ruled_out
+    return Recommendation(names[chosen], fitted, reason, table, *out, *sizes, few, confirmation)
 
 
 def _too_few(rows: Rows) -> str | None:
@@ -494,42 +500,134 @@ def _is_light(calibrator: BaseEstimator, parameters: int, n_classes: int) -> boo
     return 0 < parameters < n_classes
 
 
+class _Comparison(NamedTuple):
+    """Improvements of both scores by each candidate, (m, 2) each; the first are the scores as they are."""
+
+    improvement: np.ndarray
+    error: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+    @property
+    def helps(self) -> np.ndarray:
+        """Whether both scores improve distinguishably, or one without harm to the other."""
+        better, worse = self.lower > 0.0, self.improvement < -ALONE * self.error
+        both = better.all(axis=1)  # candidates that improve both leave no place to others
+        return np.asarray(both if both.any() else better.any(axis=1) & ~worse.any(axis=1))
+
+    @property
+    def ratio(self) -> np.ndarray:
+        """Improvements in standard errors."""
+        return np.divide(self.improvement, self.error, out=np.zeros(self.error.shape), where=self.error > 0.0)
+
+
+@dataclass
+class _Trial:
+    """Losses of the rows by candidate, each calibrated by a fit to the other folds: Brier score, log loss."""
+
+    losses: dict[str, np.ndarray]  #: (2, n) by name, first of the scores as they are
+    wrong: dict[str, np.ndarray]  #: (2,): mean losses of wrong rows
+    numbers: dict[str, int]  #: Numbers fitted
+    ruled_out: dict[str, str] = field(default_factory=dict)  #: Ruled out by the first fold, and why
+    #: (r,), (m, 2, r): Rows of the first fold, and the losses of all candidates there
+    first: np.ndarray = field(init=False)
+    begun: np.ndarray = field(init=False)
+
+    def compared(self, rows: Rows) -> _Comparison:
+        """Compare all candidates with the scores as they are."""
+        losses, wrong = np.array(list(self.losses.values())), np.array(list(self.wrong.values()))
+        unseen = np.zeros(wrong.shape)
+        if "every label" not in rows.predictions.has:
+            one_more = error_share(rows.predictions, rows.weights, rows.clusters)
+            unseen = one_more * (wrong - losses @ rows.weights / rows.weights.sum())
+        family = (_changes(self.begun), rows.take(self.first)) if self.ruled_out else None
+        found = improvements(_changes(losses), rows, unseen=_changes(unseen[:, :, None])[:, 0], family=family)
+        parts = (found.improvement, found.standard_error, found.lower, found.upper)
+        return _Comparison(*(np.append(0.0, part).reshape(-1, 2) for part in parts))
+
+    def excess(self, names: list[str], rows: Rows) -> np.ndarray:
+        """Return how many standard errors each is above the lowest of these, the mean of both scores."""
+        excess = np.zeros((2, len(names)))
+        if names:
+            for score in range(2):
+                losses = np.array([self.losses[name][score] for name in names])
+                lowest = losses[(losses @ rows.weights).argmin()]
+                mean, error = _mean_and_error(losses - lowest, rows)
+                excess[score] = np.divide(mean, error, out=np.zeros(len(names)), where=error > 0.0)
+        return excess.mean(axis=0)
+
+    def rule_out(self, rows: Rows, slow: set[str], first: np.ndarray) -> None:
+        """Drop the slow candidates that a simpler one beats in both scores on the rows of the first fold."""
+        begun = {name: values[:, first] for name, values in self.losses.items()}
+        self.first, self.begun, those = (
+            np.flatnonzero(first),
+            np.array(list(begun.values())),
+            rows.take(first),
+        )
+        if those.clusters.n_among(np.ones(those.n_samples, dtype=bool)) < MIN_WRONG:
+            return
+        for name in sorted(slow & begun.keys()):
+            for simpler in (other for other in begun if self.numbers[other] < self.numbers[name]):
+                mean, error = _mean_and_error(begun[name] - begun[simpler], those)
+                if (mean > RULED_OUT * error).all():
+                    than = "scores as they are" if simpler == NONE else simpler
+                    self.ruled_out[name] = f"both scores of the first fold are worse than by {than}"
+                    del self.losses[name], self.wrong[name]
+                    break
+
+
+def _changes(losses: np.ndarray) -> np.ndarray:
+    """Return zeros, and the losses (m, 2, n) minus the first candidate's in rows."""
+    n_rows = losses.shape[-1]
+    return np.concatenate([np.zeros((1, n_rows)), (losses[1:] - losses[0]).reshape(-1, n_rows)])
+
+
 def _cross_validated(
     candidates: Mapping[str, Any],
-    rows: Announcement,
-    fold: np.ndarray,
+    evidence: Rows,
     left_out: dict[str, str],
+    random_state: int,
     progress: Callable[[float, str], object] | None,
-) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, int], dict[str, dict[str, float]]]:
-    """Return out-of-fold losses, fitted numbers and losses of wrong rows; refusals go to `left_out`."""
-    rows = rows.with_metadata(None)
-    losses = {name: {metric: np.empty(rows.n_samples) for metric in SCORES} for name in candidates}
-    numbers, wrong = {NONE: 0}, {name: dict.fromkeys(SCORES, 0.0) for name in (NONE, *candidates)}
+) -> _Trial:
+    """Fit and score the candidates in folds; refusals go to `left_out`."""
+    rows = evidence.predictions.with_metadata(None)
+    fold = stratified_folds(evidence.labels, N_FOLDS, random_state, evidence.clusters.code)
+    names = (NONE, *candidates)
+    trial = _Trial(
+        losses={name: np.empty((2, rows.n_samples)) for name in names},
+        wrong={name: np.zeros(2) for name in names},
+        numbers={NONE: 0},
+    )
     for number in range(N_FOLDS):
         out = fold == number
         inside, outside = rows.take(~out), rows.take(out)
-
-        def add_wrong(name: str, scored: Announcement, outside: Announcement = outside) -> None:
-            if "every label" not in outside.has:
-                for metric, loss in losses_if_wrong(scored, outside).items():
-                    wrong[name][metric] += loss / N_FOLDS
-
-        add_wrong(NONE, outside)
-        for position, name in enumerate(list(losses)):
+        for position, name in enumerate(list(trial.losses)):
             if progress:
-                progress((number + position / len(losses)) / N_FOLDS, name)
-            try:
-                fitted = fit_on(clone(candidates[name]), inside)
-                scored = calibrated_scores(fitted, outside)
-            except InputError as refusal:
-                left_out[name] = str(refusal)
-                del losses[name]
-                continue
-            for metric, values in vector_losses(scored, outside).items():
-                losses[name][metric][out] = values
-            add_wrong(name, scored)
-            numbers[name] = fitted_numbers(fitted)
-    return losses, numbers, wrong
+                progress((number + position / len(trial.losses)) / N_FOLDS, name)
+            scored = outside
+            if name != NONE:
+                try:
+                    fitted = fit_on(clone(candidates[name]), inside)
+                    scored = calibrated_scores(fitted, outside)
+                except InputError as refusal:
+                    left_out[name] = str(refusal)
+                    del trial.losses[name], trial.wrong[name]
+                    continue
+                trial.numbers[name] = fitted_numbers(fitted)
+            trial.losses[name][:, out] = list(vector_losses(scored, outside).values())
+            if "every label" not in outside.has:
+                trial.wrong[name] += np.array(list(losses_if_wrong(scored, outside).values())) / N_FOLDS
+        if number == 0:
+            trial.rule_out(evidence, _slow(candidates, rows), out)
+    return trial
+
+
+def _slow(candidates: Mapping[str, Any], rows: Announcement) -> set[str]:
+    """Return the candidates whose fits are estimated to take longer than the mean of all."""
+    n_classes = rows.n_scores // rows.n_samples
+    seconds = {name: fit_seconds(each, rows.n_samples, n_classes) for name, each in candidates.items()}
+    mean = sum(seconds.values()) / max(len(seconds), 1)
+    return {name for name, each in seconds.items() if each > mean}
 
 
 def _mean_and_error(values: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
@@ -561,29 +659,40 @@ def fitted_numbers(calibrator: BaseEstimator) -> int:
     return sum(array.size for array in arrays if array.dtype.kind == "f")
 
 
-def _reason(table: pd.DataFrame, chosen: int, lowest: int, score: str, n_tried: int, n_samples: int) -> str:
-    title, other = SCORES[score], SCORES["log_loss" if score == "brier" else "brier"]
-    base, count = table.iloc[0], len(table) - 1
+def _reason(
+    table: pd.DataFrame,
+    chosen: int,
+    shown: int,
+    counts: tuple[int, int, int],
+    helping: tuple[int, int, float],
+) -> str:
+    """Say why a candidate is chosen, or none, with the scores of the chosen or the most promising one."""
+    n_candidates, n_tried, n_samples = counts
+    base, entry = table.iloc[0], table.iloc[shown]
     rows = f"{n_tried:,}" if n_tried == n_samples else f"{n_tried:,} of {n_samples:,}"
     how = f"in {N_FOLDS}-fold cross-validation on {rows} calibration rows"
+    scores = " and ".join(
+        f"{title} {entry[key]:.4f} against the base model's {base[key]:.4f}, improvement "
+        + with_interval(*(entry[f"{key}_{part}"] for part in ("improvement", "lower", "upper")), sign="+")
+        for key, title in SCORES.items()
+    )
+    at_once = f"95 % intervals for all {n_candidates} calibrators and both scores at once"
     if not chosen:
-        closest = table.iloc[1:].sort_values(score, kind="stable").iloc[0]
         return (
-            f"Leave the scores as they are: {how}, none of {count} calibrators has a {title} "
-            f"distinguishably below the base model's {base[score]:.4f} without a higher {other} (lowest: "
-            f"{closest['method']}, {closest[score]:.4f}, improvement {closest['improvement']:+.4f}, 95 % "
-            f"interval for all at once {interval_words(closest['lower'], closest['upper'], sign='+')})."
+            f"Leave the scores as they are: {how}, no calibrator improves the Brier score or the log loss "
+            f"distinguishably without harm to the other. The closest is {entry['method']}: {scores} "
+            f"({at_once})."
         )
-    entry, best = table.iloc[chosen], table.iloc[lowest]
-    sentence = (
-        f"{entry['method']} is recommended: {how} its {title} is {entry[score]:.4f} against the base model's "
-        f"{base[score]:.4f} (improvement {entry['improvement']:.4f}, 95 % interval for all {count} "
-        f"calibrators at once {interval_words(entry['lower'], entry['upper'])})"
-    )
-    if chosen == lowest:
-        return f"{sentence}, and no simpler calibrator that helps is within one standard error of it."
-    return (
-        f"{sentence}; it is the simplest of those that help and are within one standard error of the lowest "
-        f"(numbers fitted: {entry['numbers']:,}; by {best['method']}, with {best[score]:.4f}: "
-        f"{best['numbers']:,})."
-    )
+    n_helping, n_close, excess = helping
+    if n_helping == 1:
+        why = "no other calibrator helps as clearly"
+    elif excess > 1.0:
+        why = f"of the {n_helping} that help, it is closest to both lowest scores"
+    elif n_close == 1:
+        why = f"of the {n_helping} that help, it alone is within one standard error of both lowest scores"
+    else:
+        why = (
+            f"of the {n_close} that help and are within one standard error of both lowest scores, it fits "
+            f"the fewest numbers, {entry['numbers']:,}"
+        )
+    return f"{entry['method']} is recommended: {how}, {scores} ({at_once}); {why}."

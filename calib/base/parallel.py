@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from typing import Any, TypeVar
 
@@ -27,7 +27,7 @@ WORKERS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 
 
 
 class _Shared:
-    """The threads that all calls share, the lock of BLAS, and the threads that are inside a call."""
+    """The threads that all calls share, those inside a call, and the limit of BLAS with its users."""
 
     def __init__(self) -> None:
         self.renew()
@@ -36,7 +36,8 @@ class _Shared:
 
     def renew(self) -> None:
         self.executor = ThreadPoolExecutor(max(WORKERS - 1, 1), thread_name_prefix="calib")
-        self.blas, self.inside = threading.Lock(), threading.local()
+        self.inside = threading.local()
+        self.lock, self.users, self.limit = threading.Lock(), 0, ExitStack()
 
 
 _shared = _Shared()
@@ -85,10 +86,19 @@ def one_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread while calib's threads work on blocks of rows.
 
     Threads of BLAS wait by spinning: on a busy machine a fit of 0.1 s took 10 s. The setting is the
-    process's, so a lock protects it.
+    process's: it stays until its last user leaves, whether users are nested or in several threads.
     """
-    with _shared.blas, blas_libraries().limit(limits=1, user_api="blas"):
+    with _shared.lock:
+        if not _shared.users:
+            _shared.limit.enter_context(blas_libraries().limit(limits=1, user_api="blas"))
+        _shared.users += 1
+    try:
         yield
+    finally:
+        with _shared.lock:
+            _shared.users -= 1
+            if not _shared.users:
+                _shared.limit.close()
 
 
 @cache

@@ -377,29 +377,32 @@ def _corrected(calibrator: BaseEstimator, rows: Any, options: Namespace) -> tupl
 @dataclass(frozen=True)
 class RecommendData:
     file: str
-    advice: Recommendation = field(metadata=parts("name reason left_out"))
+    advice: Recommendation = field(metadata=parts("name reason left_out ruled_out"))
     n_calibration: int  #: Calibration rows
     weighted: bool  #: Whether they have weights
-    candidates: Sequence[Candidate]  #: Lowest loss first
+    candidates: Sequence[Candidate]  #: Lowest Brier score first
 
 
 def recommend(options: Namespace) -> Output[RecommendData]:
     """Recommend one calibrator, or none, by cross-validation on the calibration rows."""
     file_rows = read_rows(options)
     rows, _, source = file_rows.divided(options)
-    asked: dict[str, Any] = {"score": options.loss, "random_state": options.random_state}
     with progress_line() as progress:
-        advice = recommend_calibrator(rows, **asked, progress=progress)
-    evidence = Rows(rows)
+        advice = recommend_calibrator(rows, random_state=options.random_state, progress=progress)
+    evidence, candidates = Rows(rows), rows_of(Candidate, advice.table)
     lines = [f"{rows.n_samples:,} rows: {source}", *row_notes(evidence), advice.reason, ""]
-    line = "{:<20}{:>10}{:>10}{:>34}{:>16}".format
-    lines.append(line("", "Brier", "log loss", "improvement (interval)", "fitted numbers"))
-    for name, brier, log_loss, *change, numbers in advice.table.itertuples(index=False):
-        improvement = with_interval(*change, sign="+")
-        lines.append(line(name, f"{brier:.4f}", f"{log_loss:.4f}", improvement, f"{numbers:,}"))
+    line = "{:<16}{:>8}  {:<32}{:>10}  {:<32}{:>14}".format
+    lines.append(line("", "Brier", "improvement", "log loss", "improvement", "fitted numbers"))
+    for each in candidates:
+        brier = each.brier_improvement, each.brier_lower, each.brier_upper
+        log_loss = each.log_loss_improvement, each.log_loss_lower, each.log_loss_upper
+        texts = [with_interval(*change, sign="+") for change in (brier, log_loss)]
+        losses = f"{each.brier:.4f}", texts[0], f"{each.log_loss:.4f}", texts[1]
+        lines.append(line(each.method, *losses, f"{each.numbers:,}"))
+    lines += [f"ruled out: {name}, because {why}" for name, why in advice.ruled_out.items()]
     lines += [f"left out: {name}, because {why}" for name, why in advice.left_out.items()]
     counts = evidence.n_samples, evidence.is_weighted
-    data = RecommendData(str(options.file), advice, *counts, rows_of(Candidate, advice.table))
+    data = RecommendData(str(options.file), advice, *counts, candidates)
     if options.output and advice.calibrator is not None:
         among = len(advice.tried)
         content = dumps(advice.calibrator, fitted_on=rows, log=file_rows.log, choices=among)

@@ -130,16 +130,16 @@ def recommend(command: ArgumentParser) -> None:
 
     calib recommend predictions.csv
     calib recommend logits.npz -o cal.json
-    calib recommend val.csv --split 1 --loss log_loss --json
+    calib recommend val.csv --split 1 --json
 
     Tries the calibrators of the catalogue in five folds of the calibration rows; the evaluation rows are not
     used. A file that names no calibration rows is divided as `fit` does: the share --split is for
-    calibration. The answer is "none" if no calibrator is distinguishably better than the unchanged scores.
+    calibration. The answer is "none" if no calibrator distinguishably improves the Brier score or the log
+    loss without harm to the other.
     """
     _add_file(command)
     add = command.add_argument
     add("-o", "--output", metavar="CAL.JSON", help="also write the recommended calibrator, if there is one")
-    add("--loss", choices=("brier", "log_loss"), default="brier", help="loss that decides; default brier")
     add("--split", type=_share, default=0.5, metavar="SHARE", help="share for calibration; default 0.5")
     _add_seed(command, "the folds and the split")
 

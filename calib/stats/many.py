@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_threads
@@ -20,7 +21,7 @@ from calib.data.validation import as_clusters, as_finite, check_level
 from calib.data.weights import row_weights
 from calib.evidence.clusters import Clusters, even_clusters
 from calib.evidence.rows import Rows
-from calib.stats.bootstrap import with_unseen_errors
+from calib.stats.bootstrap import mean_limits, with_unseen_errors
 
 #: Draws of the largest difference: the standard error of its tail is 0.3 %.
 DRAWS = 5_000
@@ -47,10 +48,11 @@ def improvements(
     rows: Rows,
     *,
     unseen: Values | None = None,
+    family: tuple[np.ndarray, Rows] | None = None,
     level: float = LEVEL,
     random_state: int = RANDOM_STATE,
 ) -> Improvements:
-    """Compare the mean loss of every method with the first method's.
+    """Compare the mean loss of every method with the first method's, by `mean_limits` of the row differences.
 
     Parameters
     ----------
@@ -60,14 +62,22 @@ def improvements(
         Evidence of these rows, with their weights and clusters.
     unseen : (m,) array_like of float, optional
         Change of each mean by one more wrong row; intervals then allow for unseen errors.
+    family : ((k, r) float64, Rows), optional
+        Losses on some rows of all methods that the intervals are to allow for, if some were dropped since.
     level, random_state
         Chance that all intervals hold at once, and the seed of the draws for the critical value.
     """
-    values, mean, error, free = _differences(losses, rows.weights, rows.clusters)
-    first = np.arange(len(mean)) == 0
-    reach = _critical_value(values, error, first, level, random_state, free) * error[0]
+    values, mean, error, _ = _differences(losses, rows.weights, rows.clusters)
+    drawn, apart = values, error
+    if family is not None:
+        drawn, _, apart, _ = _differences(family[0], family[1].weights, family[1].clusters)
+    first = np.arange(len(drawn)) == 0
+    critical = _critical_value(drawn, apart, first, level, random_state, None)
     gain, more = mean[0] - mean, _each(unseen, len(mean))
-    ends = with_unseen_errors(gain, gain - reach, gain + reach, more[0] - more, 1.0 - level)
+    changes = (losses[0] - losses - gain[:, None]) * rows.weights + gain[:, None]
+    changes[error[0] == 0.0] = gain[error[0] == 0.0, None]
+    ends = mean_limits(changes, max(float(2.0 * ndtr(critical) - 1.0), level), rows.clusters)
+    ends = with_unseen_errors(gain, *ends, more[0] - more, 1.0 - level)
     return Improvements(mean, gain, error[0], *ends, level)
 
 

@@ -42,5 +42,15 @@ def test_the_scores_are_those_of_the_rows_by_hand():
     # (0.8 - 1)^2 and (0.8 - 0)^2 in equal parts; and 0.5^2
     y = np.arange(400) % 2
     found = confirm_choice(*(Rows(BinaryPrediction(np.full(400, said), y)) for said in (0.8, 0.5)))
-    assert (found.before, found.after) == pytest.approx((0.34, 0.25))
+    assert (found.brier.estimate_a, found.brier.estimate_b) == pytest.approx((0.34, 0.25))
+    # -log(0.8) and -log(0.2) in equal parts; and -log(0.5)
+    assert (found.log_loss.estimate_a, found.log_loss.estimate_b) == pytest.approx((0.916291, 0.693147))
     assert found.verdict == "better"
+
+
+def test_a_gain_of_one_score_with_a_loss_of_the_other_is_worse():
+    """9 of 200 rows at 0.999999 are wrong: 13.8 nats each, but fewer squares than 0.6 for all rows."""
+    y = (np.arange(2_000) % 200 >= 9).astype(int)
+    found = confirm_choice(*(Rows(BinaryPrediction(np.full(2_000, said), y)) for said in (0.75, 0.999999)))
+    assert found.brier.upper < 0.0 < found.log_loss.lower
+    assert found.verdict == "worse"

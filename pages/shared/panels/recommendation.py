@@ -24,9 +24,12 @@ HEADS = {
     "method": "Method",
     "brier": "Brier",
     "log_loss": "Log loss",
-    "improvement": "Brier improvement",
-    "lower": "Lower",
-    "upper": "Upper",
+    "brier_improvement": "Brier improvement",
+    "brier_lower": "Brier improvement, lower",
+    "brier_upper": "Brier improvement, upper",
+    "log_loss_improvement": "Log loss improvement",
+    "log_loss_lower": "Log loss improvement, lower",
+    "log_loss_upper": "Log loss improvement, upper",
     "numbers": "Fitted numbers",
 }
 #: The verdict of the evaluation rows on the chosen calibrator.
@@ -129,7 +132,7 @@ def plain_words(found: Recommendation, name: str) -> str:
 def show_candidates(found: Recommendation) -> None:
     shown = found.table.rename(columns=HEADS)
     digits = dict.fromkeys(("Brier", "Log loss"), "{:.4f}") | {"Fitted numbers": "{:,}"}
-    digits |= dict.fromkeys(("Brier improvement", "Lower", "Upper"), "{:+.4g}")
+    digits |= {head: "{:+.4g}" for head in HEADS.values() if "improvement" in head}
     st.dataframe(
         shown.style.format(digits),
         hide_index=True,
@@ -140,9 +143,10 @@ def show_candidates(found: Recommendation) -> None:
     whole = lacks(dataset().kind, "calibrator:whole vector") is None
     scored = "whole vectors" if whole else "the one event of each row"
     st.caption(
-        f"Scores of {scored} in five folds of the calibration rows; the intervals hold for all candidates at "
-        "once. Among those that help and are within one standard error of the best, the one with the fewest "
-        "fitted numbers is chosen."
+        f"Scores of {scored} in five folds of the calibration rows; intervals hold for all candidates and "
+        "both scores at once. Among those that help and are within one standard error of both best scores, "
+        "the one with the fewest fitted numbers is chosen."
     )
-    for name, reason in found.left_out.items():
-        st.caption(f"Left out: {ui.escaped(name)}, because {ui.escaped(reason)}.")
+    for head, names in (("Ruled out", found.ruled_out), ("Left out", found.left_out)):
+        for name, reason in names.items():
+            st.caption(f"{head}: {ui.escaped(name)}, because {ui.escaped(reason)}.")
