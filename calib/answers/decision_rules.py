@@ -14,7 +14,7 @@ from scipy.special import betainc, betaincinv, expit
 from calib.answers.fitted_rows import used_words
 from calib.base.exceptions import InputError
 from calib.base.results import Result
-from calib.calibrators.acceptance import AcceptanceRule, group_codes, predicted_classes
+from calib.calibrators.acceptance import AcceptanceRule, predicted_classes
 from calib.data.equal_rows import Overlap
 from calib.data.predictions import Announcement, BinaryPrediction, ConfidencePrediction, Scores, Values
 from calib.data.validation import (
@@ -23,6 +23,7 @@ from calib.data.validation import (
     check_choice,
     check_count,
     check_order,
+    codes_among,
     n_axes,
     plain,
 )
@@ -162,9 +163,9 @@ class DecisionRule(AcceptanceRule):
             return _effect(_problems(rows, self.by), rows.clusters, self.thresholds, cost)
         if groups is None:
             raise InputError("this rule has a threshold for each group; pass groups, a value for each row")
-        problems, owner = _problems_of_groups(
-            rows, group_codes(groups, self.groups, rows.n_given), self.groups
-        )
+        code = codes_among(as_groups(groups, rows.n_given), self.groups)
+        code = np.where(code < 0, len(self.groups), code)
+        problems, owner = _problems_of_groups(rows, code, self.groups)
         return _effect(problems, rows.clusters, np.append(self.thresholds, (np.inf, np.inf))[owner], cost)
 
     def frame(self) -> pd.DataFrame:

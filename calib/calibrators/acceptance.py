@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.data.predictions import Announcement, BinaryPrediction, Scores, Values, top_of
-from calib.data.validation import as_groups
+from calib.data.validation import as_groups, codes_among
 from calib.evidence.reductions import event_scores, top_label
 
 #: Written in place of an infinite threshold: no confidence reaches it.
@@ -64,7 +64,8 @@ class AcceptanceRule(Result):
             if groups is None:
                 return np.asarray(confidence >= self.thresholds[0])
             limits = np.append(self.thresholds, np.inf)
-            return np.asarray(confidence >= limits[group_codes(groups, self.groups, len(confidence))])
+            given = as_groups(groups, len(confidence))
+            return np.asarray(confidence >= limits[codes_among(given, self.groups)])
         label, confidence = top_label(scores)
         if len(label) and label.max() >= len(self.thresholds):
             raise InputError(
@@ -85,13 +86,6 @@ class AcceptanceRule(Result):
         carrier = copy.copy(calibrator)
         carrier.rule_ = self
         return carrier
-
-
-def group_codes(groups: Values, names: tuple[str, ...], n_samples: int) -> np.ndarray:
-    """Return the position of each row's group among `names`, (n,) int64; G for another group."""
-    code, found = as_groups(groups, n_samples)
-    place = {name: position for position, name in enumerate(names)}
-    return np.array([place.get(name, len(names)) for name in found], dtype=np.int64)[code]
 
 
 def predicted_classes(rows: Announcement) -> Announcement:

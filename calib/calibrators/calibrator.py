@@ -56,6 +56,9 @@ class Calibrator(BaseEstimator):
             return strategy
         return "discrete" if getattr(self, "notion", "confidence") in POOLED_NOTIONS else PerClass()
 
+    def _checked(self, proba: Scores) -> np.ndarray:
+        return checked_matrix(self, proba)
+
     def _given_back(self, given: Scores, scores: np.ndarray, label: np.ndarray | None = None) -> Any:
         """Return new scores in the form of what was given: arrays, or predictions with all that they carry.
 
@@ -110,9 +113,6 @@ class VectorCalibrator(Calibrator):
         """Return that class and its calibrated probability, with all that came with predictions."""
         label, confidence = self._top(self._checked(proba))
         return self._given_back(proba, confidence, label)
-
-    def _checked(self, proba: Scores) -> np.ndarray:
-        return checked_matrix(self, proba)
 
 
 def checked_matrix(calibrator: Any, proba: Scores) -> np.ndarray:

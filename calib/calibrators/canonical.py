@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-import calib.calibrators.simplex_cells as simplex_cells
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_row_blocks
 from calib.calibrators.calibrator import VectorCalibrator
@@ -109,7 +108,19 @@ class SierpinskiScheme(SimplexScheme):
         return (n_classes ** (check_count(self.depth, "depth") + 1) - 1) // (n_classes - 1)
 
     def _assign(self, block: np.ndarray) -> np.ndarray:
-        return simplex_cells.sierpinski_cells(block, self.depth)
+        n_classes = self.n_classes_
+        cells = np.zeros(len(block), dtype=np.int64)
+        rows, local = np.arange(len(block)), block.astype(np.float64)
+        for level in range(self.depth - 1, -1, -1):
+            cells_in_corner = (n_classes ** (level + 1) - 1) // (n_classes - 1)
+            corner = local.argmax(axis=1)
+            inside = local[np.arange(len(rows)), corner] > 0.5
+            cells[rows[~inside]] += n_classes * cells_in_corner
+            rows, corner = rows[inside], corner[inside]
+            cells[rows] += corner * cells_in_corner
+            local = 2.0 * local[inside]
+            local[np.arange(len(rows)), corner] -= 1.0
+        return cells
 
 
 class GridScheme(SimplexScheme):
@@ -137,7 +148,13 @@ class GridScheme(SimplexScheme):
     def rank(self, tuples: np.ndarray) -> np.ndarray:
         """Return the cell numbers, (n,) int64, of (n, L) tuples k."""
         check_is_fitted(self, "n_bins_")
-        return simplex_cells.grid_ranks(np.asarray(tuples), self.ways_left())
+        left = self.ways_left()
+        rank, spent = np.zeros((2, len(tuples)), dtype=np.int64)
+        for ways, sides in zip(left, np.asarray(tuples).T, strict=True):
+            after = spent + sides - 1
+            rank += ways[spent] - ways[after]
+            spent = after
+        return rank
 
     def ways_left(self) -> np.ndarray:
         """Count the tuples from a column on, by the sum of the entries before it, (L, cells) int64."""
@@ -159,7 +176,15 @@ class GridScheme(SimplexScheme):
         return _bounded_sums(n_classes, cells - 1) - _bounded_sums(n_classes, cells - n_classes)
 
     def _assign(self, block: np.ndarray) -> np.ndarray:
-        return simplex_cells.grid_ranks(simplex_cells.grid_tuples(block, self.cells), self.ways_left())
+        side, wide = self.cells, block.astype(np.float64)
+        scaled = wide / np.einsum("ij->i", wide)[:, None] * side
+        whole = np.rint(scaled)
+        on_face = np.abs(scaled - whole) <= 4 * side * np.finfo(block.dtype).eps
+        tuples = np.maximum(np.where(on_face, whole, np.ceil(scaled)).astype(np.int64), 1)
+        # The smallest candidates sum to the side only if every side * s_l is whole and positive; the missing
+        # step raises the order least in the last entry.
+        tuples[tuples.sum(axis=1) == side, -1] += 1
+        return self.rank(tuples)
 
 
 class ProjectionScheme(SimplexScheme):
@@ -212,7 +237,7 @@ class ProjectionScheme(SimplexScheme):
         left = matrix
         thresholds: list[float] = []
         while len(thresholds) < n_bins - 1 and len(left) >= share:
-            projection = simplex_cells.project(left, directions[len(thresholds)])
+            projection = _project(left, directions[len(thresholds)])
             threshold = np.partition(projection, share - 1)[share - 1]
             beyond = projection > threshold
             if np.count_nonzero(beyond) < share - 1:
@@ -239,12 +264,18 @@ class ProjectionScheme(SimplexScheme):
         return normal / np.linalg.norm(normal, axis=1, keepdims=True)
 
     def _assign(self, block: np.ndarray) -> np.ndarray:
-        return simplex_cells.projection_cells(block, self.directions_, self.thresholds_)
+        last = self.n_bins_ - 1
+        cells, rows = np.full(len(block), last, dtype=np.int64), np.arange(len(block))
+        for cell in range(last):
+            taken = _project(block[rows], self.directions_[cell]) < self.thresholds_[cell]
+            cells[rows[taken]] = cell
+            rows = rows[~taken]
+        return cells
 
     def _interior(self, block: np.ndarray) -> np.ndarray:
         inside = np.ones(len(block), dtype=bool)
         for direction, threshold in zip(self.directions_, self.thresholds_, strict=True):
-            inside &= simplex_cells.project(block, direction) != threshold
+            inside &= _project(block, direction) != threshold
         return inside
 
 
@@ -296,15 +327,13 @@ class CanonicalBinning(VectorCalibrator):
         check_equal_rows(proba, "Canonical binning")
         self.class_names_ = names_given(proba)
         data = Predictions(score_matrix(proba, "proba"), y)
-        labels = data.truth
         self.scheme_ = clone(self.scheme).fit(data.proba)
         self.n_classes_, self.n_bins_ = data.n_classes, self.scheme_.n_bins_
         inside = self.scheme_.interior(data.proba)
         self.n_boundary_ = int(data.n_samples - np.count_nonzero(inside))
         self.cells_, index = np.unique(self.scheme_.assign(data.proba)[inside], return_inverse=True)
-        entries = index * self.n_classes_ + labels[inside]
-        table = np.bincount(entries, minlength=len(self.cells_) * self.n_classes_)
-        table = table.reshape(-1, self.n_classes_)
+        table = np.zeros((len(self.cells_), self.n_classes_), dtype=np.int64)
+        np.add.at(table, (index, data.truth[inside]), 1)
         self.counts_ = table.sum(axis=1)
         self.values_ = table / self.counts_[:, None]
         return self
@@ -316,27 +345,32 @@ class CanonicalBinning(VectorCalibrator):
 
     def value_of(self, cells: np.ndarray) -> np.ndarray:
         """Return the vectors predicted in the (n,) numbered cells, (n, L)."""
-        index, occupied = self._find(cells)
-        values = np.full((len(cells), self.n_classes_), 1.0 / self.n_classes_)
-        values[occupied] = self.values_[index[occupied]]
-        return values
+        even = np.full(self.n_classes_, 1.0 / self.n_classes_)
+        return np.vstack([self.values_, even])[self._find(cells)]
 
     def count_of(self, cells: np.ndarray) -> np.ndarray:
         """Return the calibration rows of the (n,) numbered cells, (n,) int64."""
-        index, occupied = self._find(cells)
-        counts = np.zeros(len(cells), dtype=np.int64)
-        counts[occupied] = self.counts_[index[occupied]]
-        return counts
+        return np.append(self.counts_, 0)[self._find(cells)]
 
-    def _find(self, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _find(self, cells: np.ndarray) -> np.ndarray:
+        """Place of each cell among `cells_`, m for a cell without calibration rows."""
         check_is_fitted(self, "values_")
-        return simplex_cells.find_cells(np.asarray(cells), self.cells_)
+        index = np.searchsorted(self.cells_, cells)
+        return np.where(np.append(self.cells_, -1)[index] == cells, index, len(self.cells_))
 
     def _proba(self, matrix: np.ndarray) -> np.ndarray:
         return self.value_of(self.scheme_.assign(matrix))
 
     def _strategy(self, whole: bool) -> Strategy:
         return PerClass()
+
+
+def _project(proba: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    """Return `proba @ direction` row by row, because BLAS may round a row differently in another batch."""
+    total = np.zeros(len(proba))
+    for column in np.flatnonzero(direction):
+        total += proba[:, column] * direction[column]
+    return total
 
 
 def _bounded_sums(width: int, largest: int) -> int:

@@ -48,7 +48,9 @@ class EnsembleTemperatureScaling(LogScaling):
 
         def sum_rows(rows: slice) -> np.ndarray:
             """Fill in each part's probability of the true class, and return the sums of products of parts."""
-            components = self._components(log_floored(matrix[rows], self.floor_))
+            log_p = log_floored(matrix[rows], self.floor_)
+            parts = softmax(log_p / self.temperature_), softmax(log_p), np.full(log_p.shape, 1.0 / n_classes)
+            components = np.stack(parts, axis=2)
             truth[rows] = np.take_along_axis(components, codes[rows, None, None], axis=1)[:, 0]
             flat = components.reshape(-1, 3)
             return (components * weights[rows, None, None]).reshape(-1, 3).T @ flat
@@ -59,10 +61,6 @@ class EnsembleTemperatureScaling(LogScaling):
         else:
             mean = (truth.T * weights).mean(axis=1)
             self.mixture_ = _nearest_mixture(products / n_samples, mean)
-
-    def _components(self, log_p: np.ndarray) -> np.ndarray:
-        scaled, original = softmax(log_p / self.temperature_), softmax(log_p)
-        return np.stack([scaled, original, np.full(log_p.shape, 1.0 / self.n_classes_)], axis=2)
 
     def probabilities(self, log_p: Any) -> Any:
         """Mixture of the temperature-scaled, given and uniform probabilities, (n, L)."""
@@ -76,7 +74,6 @@ class EnsembleTemperatureScaling(LogScaling):
 
 
 def _brier_temperature(proba: np.ndarray, codes: np.ndarray, floor: float, weights: np.ndarray) -> float:
-    """Minimise the Brier score in log T, which need not be convex."""
     slices = row_blocks(*proba.shape)
 
     def brier(log_t: float) -> np.ndarray:

@@ -158,10 +158,11 @@ class HistogramBinning(BinaryCalibrator):
             self.edges_ = edge.astype(np.float64)
             self.left_out_ = np.append(-1, np.where(self.counts_[1:] > 1, outcome, -1))
         else:
-            self.edges_ = _between(below.astype(np.float64), edge.astype(np.float64))
+            low, high = below.astype(np.float64), edge.astype(np.float64)
+            halfway = (low + high) / 2.0
+            self.edges_ = np.where(halfway > low, halfway, high)
 
     def _count(self, happened: np.ndarray) -> Self:
-        """Set values from the outcomes 1 among all points of each bin."""
         check_choice(self.ties, ("group",), "ties")
         if self.left_out_ is not None:
             happened = happened - (self.left_out_ == 1)
@@ -197,12 +198,6 @@ class HistogramBinning(BinaryCalibrator):
             fitted = np.repeat(np.arange(len(self.counts_)), self.counts_)
             self.misplaced_ = int(np.sum(assign_bins(scores, self.edges_) != fitted))
         self.values_ = _distinct(values)
-
-
-def _between(below: np.ndarray, above: np.ndarray) -> np.ndarray:
-    """Return the edges halfway between the neighbouring scores of two bins."""
-    halfway = (below + above) / 2
-    return np.where(halfway > below, halfway, above)
 
 
 def _distinct(values: np.ndarray) -> np.ndarray:

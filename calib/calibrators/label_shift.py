@@ -276,8 +276,11 @@ class LabelShiftCorrection(VectorCalibrator):
         scale = 1.0 / len(matrix) + 1.0 / self.n_samples_
         reach = float(norm.isf(ALPHA / 2.0 / len(source))) * np.sqrt(variance * scale)
         ends = np.clip([target - reach, target + reach], 0.0, 1.0)
-        if self.training_shares is None and self._is_as_usual(matrix, scale):
-            ends = np.array([np.minimum(ends[0], source), np.maximum(ends[1], source)])
+        if self.training_shares is None:
+            (mean, seen), bound = self.usual_, float(np.log(2.0 * self.n_classes_ / ALPHA))
+            by_chance = np.sqrt(2.0 * bound * seen * scale) + bound * scale / 3.0
+            if (np.abs(self._seen(matrix)[0] - mean) <= by_chance).all():
+                ends = np.array([np.minimum(ends[0], source), np.maximum(ends[1], source)])
         shift = LabelShift(self.method, source, target, np.ones(len(source)), len(matrix), *ends)
         if not shift.is_shift:
             return shift
@@ -291,12 +294,6 @@ class LabelShiftCorrection(VectorCalibrator):
             return matrix.mean(axis=0), matrix.var(axis=0)
         share = np.bincount(highest(matrix)[0], minlength=self.n_classes_) / len(matrix)
         return share, share * (1.0 - share)
-
-    def _is_as_usual(self, matrix: np.ndarray, scale: float) -> bool:
-        """Whether chance explains the differences from the means of the calibration rows."""
-        (mean, variance), bound = self.usual_, float(np.log(2.0 * self.n_classes_ / ALPHA))
-        away = np.abs(self._seen(matrix)[0] - mean)
-        return bool((away <= np.sqrt(2.0 * bound * variance * scale) + bound * scale / 3.0).all())
 
     def _bbse_variance(self, matrix: np.ndarray) -> np.ndarray:
         """Variance of the shares for one row, from the predicted classes by the inverse confusion matrix."""

@@ -25,11 +25,9 @@ MOST_PRODUCTS = 2_000
 #: A loss this near its minimum shows no difference in float64.
 NOTHING_LEFT = 5e-17
 
-#: Maps (k,) parameters to their value, the (k,) gradient and a function that returns the (k, k) Hessian.
-Objective = Callable[[np.ndarray], tuple[float, np.ndarray, Callable[[], np.ndarray]]]
-
-#: The same with a function that returns the Newton step, the inverse Hessian times a gradient, or nearly.
-NewtonObjective = Callable[[np.ndarray], tuple[float, np.ndarray, Callable[[np.ndarray], np.ndarray]]]
+#: Maps (k,) parameters to their value, the (k,) gradient and a function that returns the Newton step: the
+#: inverse Hessian times a gradient, or nearly.
+Objective = Callable[[np.ndarray], tuple[float, np.ndarray, Callable[[np.ndarray], np.ndarray]]]
 
 
 class Optimum(NamedTuple):
@@ -41,9 +39,7 @@ class Optimum(NamedTuple):
     converged: bool  #: Whether `loss_gap` came down to what was asked for
 
 
-def newton(
-    objective: NewtonObjective, start: np.ndarray, *, gap: float = 0.0, rounding: float = 1e-15
-) -> Optimum:
+def newton(objective: Objective, start: np.ndarray, *, gap: float = 0.0, rounding: float = 1e-15) -> Optimum:
     """Minimise a smooth function by Newton's method with step halving; if it is not convex, near the start.
 
     Stops when the value is about `gap` or less above the minimum (by the Newton decrement), or as near as
@@ -112,16 +108,6 @@ def newton_step(
     return step
 
 
-def minimum(objective: Objective, start: np.ndarray) -> np.ndarray:
-    """Minimise a smooth, strictly convex function of few parameters, to the precision of float64."""
-
-    def with_steps(theta: np.ndarray) -> tuple[float, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-        value, slope, hessian = objective(theta)
-        return value, slope, lambda gradient: np.linalg.solve(hessian(), gradient)
-
-    return newton(with_steps, start).theta
-
-
 def logistic_fit(
     features: np.ndarray, targets: np.ndarray, row_weights: np.ndarray
 ) -> tuple[np.ndarray, float]:
@@ -133,7 +119,7 @@ def logistic_fit(
     # With few columns, threads of BLAS cost more than the arithmetic.
     design = np.ascontiguousarray(np.column_stack([features, np.ones(len(features))]).T)
 
-    def objective(theta: np.ndarray) -> tuple[float, np.ndarray, Callable[[], np.ndarray]]:
+    def objective(theta: np.ndarray) -> tuple[float, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
         logit = np.einsum("j,ji->i", theta, design)
         small = np.exp(-np.abs(logit))
         p = np.where(logit >= 0.0, 1.0, small) / (1.0 + small)
@@ -141,12 +127,12 @@ def logistic_fit(
         residual, spread = (p - targets) * row_weights, p * (1.0 - p) * row_weights
         loss = float(np.mean(losses * row_weights))
 
-        def hessian() -> np.ndarray:
+        def step(gradient: np.ndarray) -> np.ndarray:
             curvature = np.einsum("ji,ki->jk", design * spread, design)
-            return curvature / len(p) + LEAST_RIDGE * np.eye(len(theta))
+            return np.linalg.solve(curvature / len(p) + LEAST_RIDGE * np.eye(len(theta)), gradient)
 
         slope = np.einsum("ji,i->j", design, residual) / len(p) + LEAST_RIDGE * theta
-        return loss + 0.5 * LEAST_RIDGE * float(theta @ theta), slope, hessian
+        return loss + 0.5 * LEAST_RIDGE * float(theta @ theta), slope, step
 
-    theta = minimum(objective, np.repeat([1.0, 0.0], [len(design) - 1, 1]))
+    theta = newton(objective, np.repeat([1.0, 0.0], [len(design) - 1, 1])).theta
     return theta, objective(theta)[0]

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from calib.base.exceptions import InputError, LongFitWarning
 from calib.base.parallel import map_threads, row_blocks
 from calib.calibrators.binary import BinaryCalibrator
-from calib.calibrators.calibrator import Calibrator, check_calibrates, checked_matrix
+from calib.calibrators.calibrator import Calibrator, check_calibrates
 from calib.calibrators.completed_rows import completed, normalised
 from calib.calibrators.curves import Curve, CurveSet
 from calib.calibrators.effort import effort_words
@@ -48,11 +48,7 @@ from calib.data.predictions import (
     names_given,
     score_matrix,
 )
-from calib.data.validation import (
-    as_groups,
-    check_choice,
-    check_count,
-)
+from calib.data.validation import as_groups, check_choice, check_count, codes_among
 from calib.evidence.binning import BinaryProblems, assign_bins
 from calib.evidence.reductions import (
     fit_classes,
@@ -143,7 +139,6 @@ FALLBACK_WORDS = {
 
 
 def fallback_records(calibrator: BaseEstimator, class_names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the fallbacks of a fitted calibrator as records, classes by name."""
     return [
         {
             "class": class_names[fallback.label] if fallback.label >= 0 else "all classes",
@@ -511,22 +506,18 @@ class MulticlassToBinary(Calibrator):
         """The binary problems it was fitted for."""
         return self.shape_for(self.n_classes_, len(getattr(self, "groups_", ())))
 
-    @property
+    @cached_property
     def everyone_(self) -> ProblemCalibrators:
         """The calibrators of all problems, followed by the calibrators for rows of unknown groups."""
         if not self.has_groups:
             return self.calibrators_
-        if "everyone_" not in self.__dict__:
-            by_class = getattr(self, "by_class_", (None,))
-            others = [self.pooled_[0] if own is None else own for own in by_class]
-            self.__dict__["everyone_"] = ProblemCalibrators([*self.calibrators_, *others])
-        return self.__dict__["everyone_"]
+        by_class = getattr(self, "by_class_", (None,))
+        others = [self.pooled_[0] if own is None else own for own in by_class]
+        return ProblemCalibrators([*self.calibrators_, *others])
 
     def group_codes(self, groups: Values | None, n_samples: int) -> np.ndarray:
         """Return codes of groups, (n,) int64: places in `groups_`, -1 for groups that `fit` did not see."""
-        code, names = self._grouped(groups, n_samples)
-        places = {name: place for place, name in enumerate(self.groups_)}
-        return np.array([places.get(name, -1) for name in names], dtype=np.int64)[code]
+        return codes_among(self._grouped(groups, n_samples), self.groups_)
 
     def _strategy(self, whole: bool) -> Strategy:
         if self.normalize or (whole and self.complete is not None):
@@ -671,9 +662,6 @@ class MulticlassToBinary(Calibrator):
         for index, share, mean in zip(chosen.tolist(), estimate.tolist(), means.tolist(), strict=True):
             self.shrunk_[index] = moved_to(share, mean, pooled.values_)
         self.calibrators_ = with_shrunken(self.calibrators_, pooled, self.shrunk_)
-
-    def _checked(self, proba: Scores) -> np.ndarray:
-        return checked_matrix(self, proba)
 
     def _class_wise(self, matrix: np.ndarray) -> np.ndarray:
         result = self.calibrators_.predict(matrix, np.arange(self.n_classes_))

@@ -262,14 +262,12 @@ class VectorScaling(AffineScaling):
 
     def _features(self, matrix: np.ndarray) -> np.ndarray:
         kind = np.float32 if matrix.size > SINGLE_PRECISION else np.float64
-        features = np.empty((len(matrix), matrix.shape[1] - 1), kind)
 
-        def fill(rows: slice) -> None:
-            log_p = log_floored(matrix[rows], self.floor_)
-            features[rows] = log_p[:, :-1] - log_p[:, -1:]
+        def log_odds(rows: np.ndarray) -> np.ndarray:
+            log_p = log_floored(rows, self.floor_)
+            return (log_p[:, :-1] - log_p[:, -1:]).astype(kind, copy=False)
 
-        map_threads(fill, row_blocks(*matrix.shape))
-        return features
+        return map_row_blocks(log_odds, matrix)
 
     def _held(self, ridges: dict[str, float]) -> tuple[Map, float | np.ndarray, bool]:
         return DiagonalMap(self.n_classes_ - 1, self.n_classes_), ridges["l2"], True

@@ -173,7 +173,7 @@ def softmax_fit(
     target = kind.moved(kind.identity, mean)
     first = target
     if begin is not None:
-        first = kind.moved(np.column_stack([_square(begin.weights), begin.biases]), mean)
+        first = kind.moved(np.column_stack([begin.weights, begin.biases]), mean)
     gap = GAP[x.dtype] if gap is None else gap
     loss = _SoftmaxLoss(x, codes, row_weights, kind, np.broadcast_to(ridge, kind.shape), target, gap)
     with one_blas_thread():
@@ -199,10 +199,6 @@ def fit_words(calibrator: BaseEstimator) -> list[str]:
             f"norm {calibrator.gradient_norm_:.0e})"
         )
     return sentences
-
-
-def _square(weights: np.ndarray) -> np.ndarray:
-    return weights[:, None] if weights.ndim == 1 else weights
 
 
 class _SoftmaxLoss:

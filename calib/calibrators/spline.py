@@ -75,7 +75,10 @@ class SplineCalibration(BinaryCalibrator):
             self.slopes_, self.level_ = np.zeros(1), float(np.log(share) - np.log1p(-share))
             self.strength_ = STRENGTHS[0]
             return
-        design, roughness = _design(middle, knots), _roughness(knots)
+        steps = np.diff(np.eye(len(knots)), axis=0)
+        # The integral of f''**2, for knots moved to [0, 1].
+        roughness = steps.T @ (steps / np.diff(knots)[:, None]) * (knots[-1] - knots[0]) ** 3
+        design = _design(middle, knots)
         rows, happened = rows[: len(odds)], happened[: len(odds)]
         others = 1.0 - np.eye(len(rows))
         rest, right = others @ rows, others @ happened
@@ -120,12 +123,6 @@ def _design(odds: np.ndarray, knots: np.ndarray) -> np.ndarray:
     design[:, m - 1] += np.maximum(odds - knots[-1], 0.0)
     design[:, m] = 1.0
     return design
-
-
-def _roughness(knots: np.ndarray) -> np.ndarray:
-    """Matrix of the integral of f''**2, for knots moved to [0, 1]."""
-    steps = np.diff(np.eye(len(knots)), axis=0)
-    return steps.T @ (steps / np.diff(knots)[:, None]) * (knots[-1] - knots[0]) ** 3
 
 
 def _minima(

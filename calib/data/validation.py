@@ -294,6 +294,13 @@ def as_groups(groups: Values, n_samples: int) -> tuple[np.ndarray, tuple[str, ..
     return place.astype(np.int64), tuple(names.tolist())
 
 
+def codes_among(groups: tuple[np.ndarray, tuple[str, ...]], names: Sequence[str]) -> np.ndarray:
+    """Return the places among `names` of the groups of rows, given as `as_groups` does; -1 for others."""
+    code, found = groups
+    places = {name: place for place, name in enumerate(names)}
+    return np.array([places.get(name, -1) for name in found], dtype=np.int64)[code]
+
+
 def group_name(value: Any) -> str:
     """Return the text of a value that names a group: whole numbers without a decimal point, no empty text."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value) or MISSING
