@@ -1,4 +1,4 @@
-"""Summarize large files, on threads and in processes, beside pyarrow's plain scan of the same columns.
+"""Summarize large files beside pyarrow's plain scan of the same columns.
 
     python -m benchmarks.scale_speed --rows 10_000_000 --folder DIR
 
@@ -56,13 +56,11 @@ scanner = pyarrow.dataset.dataset(find_files(pattern)).scanner(use_threads=worke
 CALIB = """
 import calib.scale.scan
 from calib import scale
-from calib.scale.engines import Threads
 """
 #: The plain scan reads all columns as `pyarrow.dataset` does by itself, and does nothing with them.
 RUNS = {
     "plain scan": Work("sum(batch.num_rows for batch in scanner.to_batches())", SCANNER),
     "summarize": Work("scale.summarize(pattern, workers=workers)", CALIB),
-    "processes": Work("scale.summarize(pattern, workers=Threads(workers, processes=True))", CALIB),
 }
 
 

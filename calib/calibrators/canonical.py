@@ -326,7 +326,8 @@ class CanonicalBinning(VectorCalibrator):
             )
         check_equal_rows(proba, "Canonical binning")
         self.class_names_ = names_given(proba)
-        data = Predictions(score_matrix(proba, "proba"), y)
+        known: dict[str, Any] = {"labels": y}
+        data = Predictions(score_matrix(proba, "proba"), **known)
         self.scheme_ = clone(self.scheme).fit(data.proba)
         self.n_classes_, self.n_bins_ = data.n_classes, self.scheme_.n_bins_
         inside = self.scheme_.interior(data.proba)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, InitVar, dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar, Self, TypeAlias
 
@@ -445,7 +445,7 @@ class _OfLists(Announcement):
         return self._with(**{self.announced_by: announced}, labels=labels, class_names=names)
 
 
-@dataclass(frozen=True, eq=False, repr=False, init=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Predictions(_OfColumns):
     """Predicted probabilities of a classifier, with the true labels if they are known.
 
@@ -487,45 +487,45 @@ class Predictions(_OfColumns):
 
     proba: np.ndarray
     labels: np.ndarray | None = None
-    class_names: tuple[str, ...] = ()
+    class_names: tuple[str, ...] = None  # type: ignore[assignment]
+    _: KW_ONLY
+    missing: InitVar[str] = "error"
 
-    def __init__(
-        self,
-        proba: Values,
-        labels: Values | None = None,
-        class_names: Sequence[str] | None = None,
-        *,
-        metadata: pd.DataFrame | None = None,
-        sample_weight: Values | None = None,
-        cluster: Values | None = None,
-        coverage: float = 1.0,
-        voted: Values | None = None,
-        columns: Mapping[str, str] | None = None,
-        strategy: Strategy = "uniform",
-        missing: str = "error",
-    ) -> None:
-        if check_choice(missing, ("error", "drop"), "missing") == "drop" and labels is not None:
-            proba, labels, metadata, (sample_weight, cluster, voted) = _labelled(
-                proba, labels, metadata, (sample_weight, cluster, voted)
-            )
-        class_names = column_names(proba) if class_names is None else class_names
-        matrix, sound = taken_over(as_floats(proba, ndim=2, what="proba"))
+    def __post_init__(self, missing: str) -> None:
+        if check_choice(missing, ("error", "drop"), "missing") == "drop" and self.labels is not None:
+            self._drop_unlabelled(self.labels)
+        names = column_names(self.proba) if self.class_names is None else self.class_names
+        matrix, sound = taken_over(as_floats(self.proba, ndim=2, what="proba"))
         if not sound:
             matrix = as_class_scores(matrix, "proba")
             _check_sums(matrix)
         n_samples, n_classes = matrix.shape
-        names = as_names(class_names, n_classes)
-        codes = None if labels is None else as_labels(label_codes(labels, names), n_samples, n_classes)
-        self.__dict__.update(
-            metadata=metadata,
-            columns=columns or {},
-            sample_weight=sample_weight,
-            cluster=cluster,
-            coverage=coverage,
-            voted=voted,
-            strategy=strategy,
-        )
+        names, codes = as_names(names, n_classes), self.labels
+        if codes is not None:
+            codes = as_labels(label_codes(codes, names), n_samples, n_classes)
         self._settle(proba=read_only(matrix), labels=codes, class_names=names)
+
+    def _drop_unlabelled(self, labels: Values) -> None:
+        given = np.asarray(plain(labels))
+        if given.dtype.kind in "OUST":
+            known = np.array(
+                [
+                    value is not None and value == value and str(value) not in ("", "-1")
+                    for value in given.ravel()
+                ]
+            )
+        else:
+            known = np.isfinite(given.astype(np.float64)).ravel() & (given.ravel() != -1)
+        if not known.any() or len(known) != len(np.asarray(plain(self.proba))):
+            raise InputError("labels must hold one label per row" if known.any() else "no row has a label")
+        state: dict[str, Any] = {"class_names": self.class_names or column_names(self.proba)}
+        for name in ("proba", "labels", "metadata", "sample_weight", "cluster", "voted"):
+            values = getattr(self, name)
+            if isinstance(values, pd.DataFrame) and name == "metadata":
+                state[name] = values[known].reset_index(drop=True)
+            elif values is not None:
+                state[name] = np.asarray(plain(values))[known]
+        self.__dict__.update(state)
 
     def _header(self) -> Any:  # unweighted rows keep their old digest: calibrator files name it
         header = (self.proba.shape, str(self.proba.dtype), self.labels is not None, self.class_names)
@@ -547,7 +547,8 @@ class Predictions(_OfColumns):
         """Softmax of (n, L) finite logits, computed in float64; `further` as for `Predictions`."""
         class_names = column_names(logits) if class_names is None else class_names
         array = as_finite(logits, ndim=2, what="logits")
-        return cls(read_only(map_row_blocks(softmax_rows, array)), labels, class_names, **further)
+        known: dict[str, Any] = {"labels": labels, "class_names": class_names, **further}
+        return cls(read_only(map_row_blocks(softmax_rows, array)), **known)
 
     def with_scores(self, proba: np.ndarray) -> Self:
         """Return the same rows with other scores of the classes, (n, L) in [0, 1], whose sums may differ."""
@@ -900,29 +901,6 @@ def _check_sums(matrix: np.ndarray) -> None:
             f"row {worst} sums to {matrix[worst].sum(dtype=np.float64):.6g}. Pass probabilities, use "
             "Predictions.from_logits for logits, or let calib.examine find out what the numbers are."
         )
-
-
-def _labelled(
-    proba: Any, labels: Any, metadata: Any, columns: tuple[Any, ...]
-) -> tuple[Any, Any, Any, tuple[Any, ...]]:
-    given = np.asarray(plain(labels))
-    if given.dtype.kind in "OUST":
-        known = np.array(
-            [value is not None and value == value and str(value) not in ("", "-1") for value in given.ravel()]
-        )
-    else:
-        known = np.isfinite(given.astype(np.float64)).ravel() & (given.ravel() != -1)
-    if known.all():
-        return proba, labels, metadata, columns
-    if not known.any() or len(known) != len(np.asarray(plain(proba))):
-        raise InputError("no row has a label" if not known.any() else "labels must hold one label per row")
-    names = column_names(proba)
-    rows: Any = np.asarray(plain(proba))[known]
-    if names is not None:
-        rows = pd.DataFrame(rows, columns=list(names))
-    table = None if metadata is None else metadata[known].reset_index(drop=True)
-    kept = tuple(None if column is None else np.asarray(plain(column))[known] for column in columns)
-    return rows, given[known], table, kept
 
 
 def labelled(

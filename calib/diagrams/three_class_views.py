@@ -66,7 +66,7 @@ def merge_classes(predictions: Predictions, first: int, second: int) -> Predicti
     while name in names:
         name += " classes"
     labels = None if predictions.labels is None else codes[predictions.labels]
-    return Predictions(merged.astype(predictions.proba.dtype), labels, [*names, name], **predictions.carried)
+    return Predictions(merged.astype(predictions.proba.dtype), labels, (*names, name), **predictions.carried)
 
 
 def renormalise_classes(predictions: Predictions, classes: Sequence[int]) -> Predictions:
@@ -83,7 +83,7 @@ def renormalise_classes(predictions: Predictions, classes: Sequence[int]) -> Pre
     codes = np.full(predictions.n_classes, -1)
     codes[chosen] = (0, 1, 2)
     labels = None if kept.labels is None else codes[kept.labels]
-    names = [predictions.class_names[code] for code in chosen]
+    names = tuple(predictions.class_names[code] for code in chosen)
     return Predictions(proba.astype(kept.proba.dtype), labels, names, **kept.carried)
 
 

@@ -152,27 +152,27 @@ def _write(
     writer: pq.ParquetWriter | None = None
     with atomic_write(target) as stream, ExitStack() as closing:
         for part in parts:
-            batches = part.batches(reader.columns, further=True)
-            for _, batch, rows in read_batches(batches, reader, part.name, part.first):
-                table = _calibrated(calibrator, batch, rows, reader)
+            for table in _calibrated(calibrator, part, reader):
                 if writer is None:
-                    metadata = {**(table.schema.metadata or {}), MADE_OF: origin}
-                    schema = table.schema.with_metadata(metadata)
+                    schema = table.schema.with_metadata({MADE_OF: origin})
                     writer = closing.enter_context(pq.ParquetWriter(stream, schema))
                 writer.write_table(table.cast(schema))
             yield None, []
 
 
-def _calibrated(
-    calibrator: BaseEstimator, batch: pa.RecordBatch, rows: Batch, reader: BatchReader
-) -> pa.Table:
-    if not rows.n_rows:
-        raise InputError("a whole batch of rows holds no answer; leave such rows out before")
-    frame = applied_frame(calibrator, aligned(_predictions(rows, reader), calibrator))
-    frame = frame.drop(columns=[name for name in reader.by if name in frame])
-    new = {name: _column(frame[name], rows, batch.num_rows) for name in frame}
-    kept = {f"{name} (before)" if name in new else name: batch.column(name) for name in batch.schema.names}
-    return pa.table({**kept, **new}).replace_schema_metadata(None)
+def _calibrated(calibrator: BaseEstimator, part: Part, reader: BatchReader) -> Iterator[pa.Table]:
+    """Yield each batch of a part, with its columns and the new ones."""
+    batches = part.batches(reader.columns, further=True)
+    for _, batch, rows in read_batches(batches, reader, part.name, part.first):
+        if not rows.n_rows:
+            raise InputError("a whole batch of rows holds no answer; leave such rows out before")
+        frame = applied_frame(calibrator, aligned(_predictions(rows, reader), calibrator))
+        frame = frame.drop(columns=[name for name in reader.by if name in frame])
+        new = {name: _column(frame[name], rows, batch.num_rows) for name in frame}
+        kept = {
+            f"{name} (before)" if name in new else name: batch.column(name) for name in batch.schema.names
+        }
+        yield pa.table({**kept, **new}).replace_schema_metadata(None)
 
 
 def _column(values: pd.Series, rows: Batch, n_rows: int) -> pa.Array:

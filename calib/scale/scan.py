@@ -26,9 +26,6 @@ Progress = Callable[[float, str], None]
 #: The error if no row is left to sum.
 NO_ROWS = "no row can be used: all are of another part, without an answer, or faulty"
 
-#: What to do with rows that cannot be used.
-FAULTS = ("stop", "drop")
-
 
 @dataclass(frozen=True)
 class Scan:
@@ -118,7 +115,7 @@ def summarize(
     >>> summary.n_samples, summary.ece("confidence"), summary.ece("top-label")
     (100, 0.25, 0.5)
     """
-    check_choice(faults, FAULTS, "faults")
+    check_choice(faults, ("stop", "drop"), "faults")
     scan = Scan.of(
         paths,
         workers=workers,

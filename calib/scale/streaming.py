@@ -80,7 +80,46 @@ class Sums:
             If a row cannot be used, the rows have clusters, which sums cannot hold, or the batch does not fit
             earlier batches.
         """
-        return self.merge(_summed(y_true, scores, sample_weight, self.class_wise))
+        kind = kind_of(scores)
+        check_streamed(kind.name, self.class_wise)
+        rows = known_rows(y_true if y_true is not None else scores, None if y_true is None else scores)
+        if rows.cluster is not None:
+            raise InputError(
+                "sums do not record which rows belong together; pass predictions without cluster"
+            )
+        if sample_weight is not None:
+            rows = rows.with_weights(sample_weight)
+        weights = rows.sample_weight
+        kept: Any = slice(None)
+        if weights is not None:
+            kept = weights > 0.0
+            weights = weights[kept]
+        columns: Any = ()
+        predicted, squares = np.ones(rows.n_samples, dtype=np.int8)[kept], None
+        words: Any = rows.class_names
+        if isinstance(rows, Predictions):
+            columns = list(np.ascontiguousarray(rows.proba[kept].T))
+            words, label = names_given(scores) or words, rows.truth[kept]
+            swept = Sweep.of(columns, squares=True)
+            score, predicted, squares = swept.score, swept.label, swept.squares
+        elif isinstance(rows, TopLabelPrediction):
+            n_classes = n_classes_of(rows)
+            words = rows.class_names or tuple(str(code) for code in range(n_classes))
+            if n_classes > len(words):
+                raise InputError(
+                    f"a label is none of the {len(words):,} classes of the predictions; pass "
+                    "TopLabelPrediction(..., class_names=...) with the names of all classes"
+                )
+            score, predicted, label = rows.confidence[kept], rows.label[kept], rows.truth[kept]
+        else:
+            event = event_scores(rows)
+            assert event is not None
+            score, label = event[kept], outcomes_of(rows)[kept]
+        known = words if kind.name in ("vectors", "binary") else ()
+        options: Any = {"weighted": weights is not None, "class_wise": self.class_wise, "n_rows": len(score)}
+        sums = Accumulator(kind.name, known, **options)
+        sums.add(Batch(score, predicted, label, words or (), columns, squares, weights))
+        return self.merge(sums.sums())
 
     def merge(self, other: Sums | SummedRows) -> Self:
         """Add the rows of another process, or of a summary; each row must be in one of the two.
@@ -118,44 +157,3 @@ class Sums:
         self._kept = [combined(self._kept)]
         (total,) = self._kept
         return Summary.of(total, (total.fingerprint,))
-
-
-def _summed(y_true: Any, scores: Any, sample_weight: Any, class_wise: bool) -> SummedRows:
-    kind = kind_of(scores)
-    check_streamed(kind.name, class_wise)
-    rows = known_rows(y_true if y_true is not None else scores, None if y_true is None else scores)
-    if rows.cluster is not None:
-        raise InputError("sums do not record which rows belong together; pass predictions without cluster")
-    if sample_weight is not None:
-        rows = rows.with_weights(sample_weight)
-    weights = rows.sample_weight
-    kept: Any = slice(None)
-    if weights is not None:
-        kept = weights > 0.0
-        weights = weights[kept]
-    columns: Any = ()
-    predicted, squares = np.ones(rows.n_samples, dtype=np.int8)[kept], None
-    words: Any = rows.class_names
-    if isinstance(rows, Predictions):
-        columns = list(np.ascontiguousarray(rows.proba[kept].T))
-        words, label = names_given(scores) or words, rows.truth[kept]
-        swept = Sweep.of(columns, squares=True)
-        score, predicted, squares = swept.score, swept.label, swept.squares
-    elif isinstance(rows, TopLabelPrediction):
-        n_classes = n_classes_of(rows)
-        words = rows.class_names or tuple(str(code) for code in range(n_classes))
-        if n_classes > len(words):
-            raise InputError(
-                f"a label is none of the {len(words):,} classes of the predictions; pass "
-                "TopLabelPrediction(..., class_names=...) with the names of all classes"
-            )
-        score, predicted, label = rows.confidence[kept], rows.label[kept], rows.truth[kept]
-    else:
-        event = event_scores(rows)
-        assert event is not None
-        score, label = event[kept], outcomes_of(rows)[kept]
-    known = words if kind.name in ("vectors", "binary") else ()
-    options: Any = {"weighted": weights is not None, "class_wise": class_wise, "n_rows": len(score)}
-    sums = Accumulator(kind.name, known, **options)
-    sums.add(Batch(score, predicted, label, words or (), columns, squares, weights))
-    return sums.sums()

@@ -1,6 +1,4 @@
-import gzip
 import urllib.error
-from io import BytesIO
 
 import numpy as np
 import pandas as pd
@@ -10,17 +8,17 @@ from sklearn.model_selection import train_test_split
 
 from calib import HistogramBinning, InputError, MulticlassToBinary, datasets
 from calib.calibrators.completed_rows import completed
-from calib.datasets import real
 
 
 @pytest.fixture(scope="module")
 def sample(shared_data):
-    return shared_data / "covtype_sample.csv.gz"
+    table = pd.read_csv(shared_data / "covtype_sample.csv.gz").to_numpy()
+    return table[:, :-1].astype(np.float32), table[:, -1] - 1
 
 
 @pytest.fixture(scope="module")
 def forest(sample):
-    return datasets.covtype(sample, cache=False)
+    return datasets.covtype(sample)
 
 
 @pytest.fixture(scope="module")
@@ -29,17 +27,12 @@ def simulated():
 
 
 def small_table(n=300, seed=0):
-    """Rows in the layout of covtype.data whose first feature tells the cover type."""
+    """Features, the first of which tells the cover type, and cover types 0..6."""
     rng = np.random.default_rng(seed)
     types = rng.integers(1, 8, n)
     features = rng.integers(0, 5, (n, 54))
     features[:, 0] = 10 * types + rng.integers(0, 6, n)
-    return np.column_stack([features, types])
-
-
-def as_bytes(table, header=False):
-    names = [*(f"Feature{i}" for i in range(table.shape[1] - 1)), "Cover_Type"]
-    return pd.DataFrame(table, columns=names).to_csv(index=False, header=header).encode()
+    return features.astype(np.float32), types - 1
 
 
 def class_tl_ece(predictions, confidence):
@@ -60,8 +53,7 @@ def binned(example, **options):
 
 
 def test_forest_is_that_of_one_fit_with_the_papers_split(sample, forest):
-    table = pd.read_csv(sample).to_numpy()
-    features, labels = table[:, :-1].astype(np.float32), table[:, -1] - 1
+    features, labels = sample
     train, test = train_test_split(np.arange(len(labels)), test_size=0.3, random_state=0)
     train, held_out = train_test_split(train, test_size=0.1, random_state=0)
     assert (len(train), len(held_out), len(test)) == (9450, 1050, 4500)
@@ -81,7 +73,7 @@ def test_split_sizes_of_the_whole_data_are_the_papers():
 
 
 def test_logistic_regression_on_three_classes(sample):
-    example = datasets.covtype(sample, model="logistic", cache=False)
+    example = datasets.covtype(sample, model="logistic")
     assert example.name == "covtype-3"
     assert example.evaluation.class_names == ("1 Spruce/Fir", "2 Lodgepole Pine", "other")
     shares = np.bincount(example.evaluation.labels) / example.evaluation.n_samples
@@ -89,55 +81,17 @@ def test_logistic_regression_on_three_classes(sample):
     assert (example.evaluation.label == example.evaluation.labels).mean() > 0.7
 
 
-@pytest.mark.parametrize("kind", ["path", "bytes", "file", "gzip", "header"])
-def test_every_local_form_reads_the_same(tmp_path, kind):
-    plain = as_bytes(small_table())
-    source = {
-        "path": tmp_path / "covtype.data",
-        "bytes": plain,
-        "file": BytesIO(plain),
-        "gzip": gzip.compress(plain),
-        "header": as_bytes(small_table(), header=True),
-    }[kind]
-    (tmp_path / "covtype.data").write_bytes(plain)
-    example = datasets.covtype(source, model="logistic", cache=False)
-    expected = datasets.covtype(plain, model="logistic", cache=False)
-    assert example.evaluation.fingerprint == expected.evaluation.fingerprint
-    assert example.evaluation.n_samples == 90
-
-
 def test_class_absent_from_training_keeps_its_column():
-    table = small_table()
-    table = table[table[:, -1] != 4]
-    example = datasets.covtype(as_bytes(table), cache=False)
+    features, types = small_table()
+    example = datasets.covtype((features[types != 3], types[types != 3]))
     assert example.evaluation.n_classes == 7
     assert (example.evaluation.proba[:, 3] == 0).all()
     np.testing.assert_allclose(example.evaluation.proba.sum(axis=1), 1.0, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        ("no/such/covtype.data", "there is no file 'no/such/covtype.data'; download COVTYPE from https"),
-        (b"\x1f\x8b\x08 cut short", "gzip file is damaged"),
-        (b"1,2,3\n4,5,6\n", "54 numeric columns.*has 3 columns"),
-        (b"hello\nworld\n", "54 numeric columns"),
-        (b"", "does not read as such a table"),
-        (as_bytes(small_table() + np.eye(1, 55, 54, dtype=int)), "rows are not like that.*cover type 8"),
-        (as_bytes(small_table(), header=True).replace(b"Cover_Type", b"Target"), "column named Cover_Type"),
-        (as_bytes(small_table(50)), "at least 100 rows"),
-    ],
-)
-def test_other_files_are_refused_in_one_sentence(source, message):
-    with pytest.raises(InputError, match=message) as caught:
-        datasets.covtype(source)
-    assert "\n" not in str(caught.value)
-
-
-def test_unpacking_is_limited(monkeypatch):
-    monkeypatch.setattr(real, "MAX_BYTES", 1000)
-    with pytest.raises(InputError, match="unpacks to more than"):
-        datasets.covtype(gzip.compress(b"0" * 100_000))
+def test_few_rows_are_refused():
+    with pytest.raises(InputError, match="at least 100 rows"):
+        datasets.covtype(small_table(50))
 
 
 def test_without_network_one_sentence_says_what_to_do(monkeypatch, tmp_path):
@@ -145,69 +99,24 @@ def test_without_network_one_sentence_says_what_to_do(monkeypatch, tmp_path):
         raise urllib.error.URLError("Name or service not known")
 
     monkeypatch.setattr("sklearn.datasets.fetch_covtype", fail)
-    with pytest.raises(InputError, match="could not be downloaded.*pass covtype.data.*https") as caught:
+    with pytest.raises(InputError, match="could not be downloaded.*as arrays") as caught:
         datasets.covtype(data_home=tmp_path)
     assert "Name or service not known" in str(caught.value)
     with pytest.raises(InputError, match='model must be "forest" or "logistic"; got \'svm\''):
         datasets.covtype(model="svm")
 
 
-class Stop(Exception):
-    """A user's wish to stop."""
-
-
-def test_progress_rises_and_an_exception_in_it_ends_the_work(tmp_path):
-    source, told = as_bytes(small_table()), []
-    datasets.covtype(source, data_home=tmp_path, progress=lambda done, what: told.append((done, what)))
-    shares = [done for done, _ in told]
-    assert shares == sorted(shares)
-    assert (shares[0], shares[-1]) == (0.0, 1.0)
-    assert sum("trees" in what for _, what in told) >= 3
-
-    told.clear()
-
-    def report(done, what):
-        told.append(what)
-        if "trees" in what:
-            raise Stop
-
-    with pytest.raises(Stop):
-        datasets.covtype(source, cache=False, progress=report)
-    assert sum("trees" in what for what in told) == 1
-
-
-def test_predictions_are_cached_by_data_model_and_seed(tmp_path, monkeypatch):
-    source = as_bytes(small_table())
-    first = datasets.covtype(source, data_home=tmp_path)
-    assert len(list(tmp_path.rglob("*.npz"))) == 1
-    datasets.covtype(source, data_home=tmp_path, random_state=1)
-    datasets.covtype(source, data_home=tmp_path, model="logistic")
-    datasets.covtype(as_bytes(small_table(seed=1)), data_home=tmp_path)
-    files = list(tmp_path.rglob("*.npz"))
-    assert len(files) == 4
-    assert not list(tmp_path.rglob("*partial*"))
-
-    def fail(*_):
-        raise AssertionError("computed again")
-
+def test_predictions_of_what_was_downloaded_are_kept(tmp_path, monkeypatch):
+    features, types = small_table()
+    monkeypatch.setattr("sklearn.datasets.fetch_covtype", lambda **_: (features, types + 1))
+    first = datasets.covtype(data_home=tmp_path)
+    other = datasets.covtype(data_home=tmp_path, random_state=1)
+    assert other.evaluation.fingerprint != first.evaluation.fingerprint
     with monkeypatch.context() as patch:
-        patch.setattr(real, "_grow_forest", fail)
-        again = datasets.covtype(source, data_home=tmp_path)
+        patch.setattr("sklearn.ensemble.RandomForestClassifier.fit", None)  # nothing is fitted again
+        again = datasets.covtype(data_home=tmp_path)
     assert again.evaluation.fingerprint == first.evaluation.fingerprint
-
-    for file in files:
-        file.write_bytes(file.read_bytes()[:100])
-    with pytest.warns(UserWarning, match="damaged and computed again"):
-        anew = datasets.covtype(source, data_home=tmp_path)
-    assert anew.evaluation.fingerprint == first.evaluation.fingerprint
-    datasets.covtype(source, data_home=tmp_path)
-
-
-def test_unwritable_cache_does_not_lose_the_predictions(tmp_path):
-    (tmp_path / "calib").write_text("a file where the folder should be")
-    with pytest.warns(UserWarning, match="could not be cached"):
-        example = datasets.covtype(as_bytes(small_table()), model="logistic", data_home=tmp_path)
-    assert example.evaluation.n_samples == 90
+    assert datasets.covtype((features, types)).evaluation.fingerprint == first.evaluation.fingerprint
 
 
 def test_simulated_sizes_shares_and_scores(simulated):

@@ -19,10 +19,8 @@ from calib import (
 )
 from calib.answers.calibrated import fit_on
 from calib.scale import fitting
-from calib.scale.engines import Threads
 from calib.scale.fitting import FIRST_CELLS, ScoreCounts
 from tests.populations import population
-from tests.scale.ending import Ending
 
 N, L = 4_000, 5
 
@@ -75,17 +73,6 @@ def test_every_division_order_and_number_of_workers_gives_the_same_fit(rows, tmp
     folder = write(rows, tmp_path / "d", n_parts, seed=n_parts)
     mine = scale.fit(folder, MulticlassToBinary(HistogramBinning(n_bins=12)), workers=workers)
     for item, other in zip(mine.calibrators_, theirs.calibrators_, strict=True):
-        assert_same(item, other)
-
-
-@pytest.mark.thorough
-def test_a_worker_that_is_killed_while_it_fits_changes_nothing(rows, tmp_path):
-    calibrator = MulticlassToBinary(HistogramBinning(n_bins=12))
-    folder = write(rows, tmp_path / "d", 2)
-    workers = Ending(Threads(2, processes=True))
-    mine = scale.fit(folder, calibrator, workers=workers)
-    assert workers.ended
-    for item, other in zip(mine.calibrators_, calibrator.fit(*rows).calibrators_, strict=True):
         assert_same(item, other)
 
 

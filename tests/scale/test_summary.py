@@ -32,7 +32,6 @@ from calib.stats.intervals import measure_interval
 from calib.stats.measures import MEASURES
 from tests import ROOT
 from tests.populations import population
-from tests.scale.ending import end_of_worker
 
 N, L = 6_000, 7
 BINS = (1, 2, 15, 49, 50)
@@ -559,13 +558,6 @@ def test_a_failing_part_is_tried_again_and_then_named(table, tmp_path, monkeypat
     assert list(Threads(1).map(Failing(2), parts)) == [0, 1]
     with pytest.raises(InputError, match="row group 0 failed 3 times: the disk was away"):
         list(Threads(1).map(Failing(9), parts))
-
-
-def test_a_killed_worker_changes_nothing(table, tmp_path):
-    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=1_000)
-    parts = Scan.of(tmp_path).parts
-    assert list(Threads(2, processes=True).map(end_of_worker, parts)) == [1_000] * 6
-    assert (tmp_path / "ended").exists()
 
 
 def test_a_driver_that_ends_in_the_middle_leaves_no_half_file(table, tmp_path):
