@@ -59,21 +59,52 @@ def test_every_point_of_plotly_is_drawn(name):
 
 def test_a_display_shows_the_diagram_with_intervals_and_floor():
     axes = plt.subplots()[1]
-    display = ReliabilityDisplay.from_predictions(Y, ROWS, n_bins=10, name="a $model", ax=axes)
+    display = ReliabilityDisplay.from_predictions(Y, ROWS, n_bins=10, name="a $model", ax=axes, c="red", lw=2)
     diagram = calib.reliability_diagram(Y, ROWS, n_bins=10)
     assert display.ax_ is axes
-    points, _, (bars,) = display.line_
-    np.testing.assert_array_equal(
-        points.get_xydata(), np.column_stack([diagram.pooled.mean_score, diagram.pooled.mean_outcome])
-    )
-    ends = np.array([segment[:, 1] for segment in bars.get_segments()])
+    assert (display.line_.get_color(), display.line_.get_linewidth()) == ("red", 2)
+    points = np.column_stack([diagram.pooled.mean_score, diagram.pooled.mean_outcome])
+    np.testing.assert_array_equal(display.line_.get_xydata(), points)
+    ends = np.array([segment[:, 1] for segment in display.bars_.get_segments()])
     np.testing.assert_allclose(ends, np.column_stack([diagram.accuracy_lower, diagram.accuracy_upper]))
     floor = diagram.perfect_gaps[0]
     assert display.band_.get_datalim(axes.transData).y1 == pytest.approx(
         (diagram.pooled.mean_score + floor).max()
     )
-    assert axes.get_legend().get_texts()[0].get_text() == f"a $model (conf-ECE {diagram.pooled.ece():.3g})"
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["Perfectly calibrated", "a $model"]
     display.figure_.canvas.draw()
+
+
+def test_two_notions_stand_beside_each_other_in_one_figure():
+    figure, (left, right) = plt.subplots(1, 2)
+    pooled = ReliabilityDisplay.from_predictions(ROWS, n_bins=10, ax=left)
+    by_class = ReliabilityDisplay.from_predictions(ROWS, n_bins=10, notion="top-label", ax=right)
+    diagram = calib.reliability_diagram(ROWS, n_bins=10)
+    np.testing.assert_array_equal(by_class.line_.get_ydata(), diagram.top_label)
+    np.testing.assert_array_equal(by_class.line_.get_xdata(), pooled.line_.get_xdata())
+    assert pooled.figure_ is by_class.figure_ is figure
+    assert (right.get_ylabel(), left.get_ylabel()) == ("Top-label reliability", "Accuracy")
+    ReliabilityDisplay.from_predictions(ROWS, ax=left, name="again")  # the diagonal is drawn once
+    assert left.get_legend_handles_labels()[1] == ["Perfectly calibrated", "again"]
+    with pytest.raises(InputError, match="equal width"):
+        ReliabilityDisplay.from_predictions(ROWS, notion="top-label", strategy="quantile")
+
+
+@pytest.mark.parametrize("strategy", ["uniform", "quantile"])
+def test_a_display_is_the_curve_of_sklearn(strategy):
+    random = np.random.default_rng(1)
+    scores = random.uniform(size=300)
+    outcomes = random.uniform(size=300) < scores**1.5
+    display = ReliabilityDisplay.from_predictions(outcomes, scores, n_bins=6, strategy=strategy, pos_label=1)
+    theirs = CalibrationDisplay.from_predictions(outcomes, scores, n_bins=6, strategy=strategy, pos_label=1)
+    np.testing.assert_allclose(display.prob_true, theirs.prob_true)
+    np.testing.assert_allclose(display.prob_pred, theirs.prob_pred)
+    np.testing.assert_allclose(display.y_prob, theirs.y_prob)
+    assert display.ax_.get_xlabel() == theirs.ax_.get_xlabel()
+    assert display.ax_.get_ylabel() == theirs.ax_.get_ylabel()
+    plain = ReliabilityDisplay(theirs.prob_true, theirs.prob_pred, theirs.y_prob, estimator_name="m").plot()
+    np.testing.assert_array_equal(plain.line_.get_xydata(), theirs.line_.get_xydata())
+    assert plain.band_ is None
 
 
 def test_a_display_of_an_estimator_keeps_its_order_of_classes():
@@ -83,19 +114,17 @@ def test_a_display_of_an_estimator_keeps_its_order_of_classes():
     model = LogisticRegression().fit(features, names)
     display = ReliabilityDisplay.from_estimator(model, features, names)
     theirs = CalibrationDisplay.from_estimator(model, features, names, n_bins=15)
-    np.testing.assert_allclose(display.diagram.pooled.mean_outcome, theirs.prob_true)
-    np.testing.assert_allclose(display.diagram.pooled.mean_score, theirs.prob_pred)
+    np.testing.assert_allclose(display.prob_true, theirs.prob_true)
+    np.testing.assert_allclose(display.prob_pred, theirs.prob_pred)
     assert display.estimator_name == "LogisticRegression"
     other = ReliabilityDisplay.from_estimator(model, features, names, pos_label="no")
-    np.testing.assert_allclose(
-        other.diagram.pooled.mean_outcome, 1.0 - display.diagram.pooled.mean_outcome[::-1]
-    )
+    np.testing.assert_allclose(other.prob_true, 1.0 - display.prob_true[::-1])
     classes = np.array(list("cab"))[features.argmax(axis=1) + (features[:, 0] > 1)]
     model = LogisticRegression().fit(features, classes)
     display = ReliabilityDisplay.from_estimator(model, features, classes)
     codes = np.searchsorted(model.classes_, classes)
     expected = calib.reliability_diagram(codes, model.predict_proba(features))
-    np.testing.assert_array_equal(display.diagram.pooled.mean_outcome, expected.pooled.mean_outcome)
+    np.testing.assert_array_equal(display.prob_true, expected.pooled.mean_outcome)
     with pytest.raises(InputError, match="two classes"):
         ReliabilityDisplay.from_estimator(model, features, classes, pos_label="a")
     with pytest.raises(InputError, match="'maybe' is none of the classes"):
