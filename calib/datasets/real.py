@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.data.defaults import RANDOM_STATE
@@ -44,7 +45,7 @@ def digits(*, random_state: int = RANDOM_STATE) -> Example:
 
 
 def covtype(
-    source: tuple[np.ndarray, np.ndarray] | None = None,
+    source: str | Path | tuple[np.ndarray, np.ndarray] | None = None,
     *,
     model: str = "forest",
     random_state: int = RANDOM_STATE,
@@ -57,9 +58,9 @@ def covtype(
 
     Parameters
     ----------
-    source : (n, 54) array and (n,) array of int, optional
-        Features and cover types 0..6. By default scikit-learn's `fetch_covtype` downloads them once, and the
-        predictions are kept beside them.
+    source : path, or (n, 54) array and (n,) array of int, optional
+        `covtype.data` or a CSV file with its 55 columns, also as .gz; or features and cover types 0..6. By
+        default scikit-learn's `fetch_covtype` downloads them once, and the predictions are kept beside them.
     model : {"forest", "logistic"}
         "forest": `RandomForestClassifier` with its defaults on the 7 classes (Appendix B.2). "logistic":
         logistic regression on 3 classes: 1, 2 and other (Appendix G.4).
@@ -91,10 +92,12 @@ def covtype(
             raise InputError(
                 "COVTYPE is not on this machine and could not be downloaded "
                 f"({getattr(error, 'reason', None) or error}): connect to the internet once, or pass its "
-                "features and cover types 0..6 as arrays"
+                "file, or features and cover types 0..6"
             ) from error
         source = np.ascontiguousarray(features, np.float32), types.astype(np.int64) - 1
         predict = check_memory(str(Path(get_data_home(home)) / "calib")).cache(_predict)
+    elif not isinstance(source, tuple):
+        source = _read(source)
     n_rows, n_types = len(source[1]), len(np.unique(source[1]))
     if n_types < 2 or n_rows < 100:
         raise InputError(
@@ -112,9 +115,25 @@ def covtype(
             f"frequent is {counts.max() / counts[counts > 0].min():,.0f} times as frequent as the rarest."
         ),
         simulated=False,
-        calibration=Predictions(*calibration, class_names=names),
-        evaluation=Predictions(*evaluation, class_names=names),
+        calibration=Predictions(calibration[0], calibration[1], names),
+        evaluation=Predictions(evaluation[0], evaluation[1], names),
     )
+
+
+def _read(file: str | Path) -> tuple[np.ndarray, np.ndarray]:
+    try:
+        table = pd.read_csv(file, header=None, low_memory=False)
+        named = isinstance(table.iat[0, 0], str)
+        values: np.ndarray = table.iloc[int(named) :].to_numpy(np.float32)
+    except (OSError, EOFError, ValueError) as error:
+        raise InputError(f"{str(file)!r} is not read as a table of numbers: {error}") from None
+    types = values[:, -1]
+    if values.shape[1] != 55 or not (np.isfinite(values).all() and np.isin(types, np.arange(1, 8)).all()):
+        raise InputError(
+            "COVTYPE has 54 numeric columns and then the cover type 1..7; "
+            f"{str(file)!r} has {values.shape[1]} columns and {types.min():g} to {types.max():g} in the last"
+        )
+    return np.ascontiguousarray(values[:, :54]), types.astype(np.int64) - 1
 
 
 def _predict(features: np.ndarray, labels: np.ndarray, model: str, random_state: int) -> list[Any]:

@@ -89,6 +89,15 @@ def test_class_absent_from_training_keeps_its_column():
     np.testing.assert_allclose(example.evaluation.proba.sum(axis=1), 1.0, atol=1e-9)
 
 
+def test_a_file_is_read_as_its_arrays(shared_data, sample, tmp_path):
+    found = datasets.covtype(shared_data / "covtype_sample.csv.gz", model="logistic").evaluation
+    expected = datasets.covtype(sample, model="logistic").evaluation
+    np.testing.assert_array_equal(found.proba, expected.proba)
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match="2 columns"):
+        datasets.covtype(tmp_path / "other.csv")
+
+
 def test_few_rows_are_refused():
     with pytest.raises(InputError, match="at least 100 rows"):
         datasets.covtype(small_table(50))
@@ -99,7 +108,7 @@ def test_without_network_one_sentence_says_what_to_do(monkeypatch, tmp_path):
         raise urllib.error.URLError("Name or service not known")
 
     monkeypatch.setattr("sklearn.datasets.fetch_covtype", fail)
-    with pytest.raises(InputError, match="could not be downloaded.*as arrays") as caught:
+    with pytest.raises(InputError, match="could not be downloaded.*pass its file") as caught:
         datasets.covtype(data_home=tmp_path)
     assert "Name or service not known" in str(caught.value)
     with pytest.raises(InputError, match='model must be "forest" or "logistic"; got \'svm\''):
