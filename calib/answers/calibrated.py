@@ -26,7 +26,6 @@ from calib.data.predictions import (
     TopLabelPrediction,
     Values,
     announced,
-    names_given,
     score_matrix,
 )
 from calib.data.validation import as_names
@@ -63,19 +62,11 @@ def calibrated_scores(
 def fit_on(calibrator: BaseEstimator, rows: Announcement, *, groups: Values | None = None) -> Any:
     """Fit a calibrator on labelled predictions of any kind and return it; raises as `check_calibrates`."""
     if isinstance(calibrator, BinaryCalibrator):
-        evidence = Rows(rows)
-        _, score, right = evidence.claims()
-        fitted = calibrator.fit(score, right, evidence.weights)
-        fitted.class_names_ = names_given(rows) if "event" in rows.has else None
-        return fitted
+        return calibrator.fit(rows)
     check_calibrates(calibrator, kind_of(rows))
-    inputs = rows.proba if isinstance(rows, Predictions) else rows
     if groups is not None:
-        fitted = calibrator.fit(inputs, rows.truth, rows.sample_weight, groups=groups)
-    else:
-        fitted = fit_rows(calibrator, inputs, rows.truth, rows.sample_weight)
-    fitted.class_names_ = names_given(rows)
-    return fitted
+        return calibrator.fit(rows, groups=groups)
+    return fit_rows(calibrator, rows, rows.truth, rows.sample_weight)
 
 
 def vector_losses(rows: Announcement, before: Announcement) -> dict[str, np.ndarray]:

@@ -22,9 +22,12 @@ from calib.data.predictions import (
     TopLabelPrediction,
     Values,
     check_same_classes,
+    labelled,
+    names_given,
 )
 from calib.data.validation import as_scores, check_binary
 from calib.data.weights import RowWeights, row_weights
+from calib.evidence.rows import Rows
 
 
 class BinaryCalibrator(Calibrator):
@@ -45,18 +48,27 @@ class BinaryCalibrator(Calibrator):
     def _strategy(self, whole: bool) -> Strategy:
         return "discrete" if self.is_binned else "uniform"
 
-    def fit(self, scores: Values, outcomes: Values, sample_weight: Values | None = None) -> Self:
+    def fit(
+        self, scores: Scores, outcomes: Values | None = None, sample_weight: Values | None = None
+    ) -> Self:
         """Fit to scores and outcomes of one event.
 
         Parameters
         ----------
-        scores : (n,) array_like of float
-            Scores in [0, 1].
-        outcomes : (n,) array_like of bool or 0/1
-            Whether the event happened.
+        scores : (n,) array_like of float, or labelled predictions
+            Scores in [0, 1]. Of predictions, P(Y = 1), or the confidence and whether it is right.
+        outcomes : (n,) array_like of bool or 0/1, optional
+            Whether the event happened; by default what the predictions know.
         sample_weight : (n,) array_like of float, optional
             Weights, 0 or more. Only their ratios matter; rows of weight 0 are left out.
         """
+        self.__dict__.pop("class_names_", None)
+        if isinstance(scores, Announcement) or outcomes is None:
+            evidence = Rows(labelled(outcomes, scores, sample_weight))
+            if "event" in evidence.predictions.has:
+                self.class_names_ = names_given(evidence.predictions)
+            _, scores, outcomes = evidence.claims()
+            sample_weight = evidence.weights
         scores, outcomes = check_binary(scores, outcomes)
         weights = row_weights(sample_weight, len(scores))
         self._fit(scores[weights.counts], outcomes[weights.counts], weights)

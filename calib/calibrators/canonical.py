@@ -15,7 +15,7 @@ from calib.base.parallel import map_row_blocks
 from calib.calibrators.calibrator import VectorCalibrator
 from calib.data.kinds import check_equal_rows
 from calib.data.notions import PerClass, Strategy
-from calib.data.predictions import Predictions, Scores, Values, names_given, score_matrix
+from calib.data.predictions import Predictions, Scores, Values, labelled, names_given, score_matrix
 from calib.data.validation import as_finite, check_choice, check_columns, check_count
 
 #: Most cells of a scheme: they are numbered in int64.
@@ -310,8 +310,10 @@ class CanonicalBinning(VectorCalibrator):
     def __init__(self, scheme: SimplexScheme) -> None:
         self.scheme = scheme
 
-    def fit(self, proba: Scores, y: Values) -> CanonicalBinning:
+    def fit(self, proba: Scores, y: Values | None = None) -> CanonicalBinning:
         """Fit the scheme on (n, L) probabilities and average the (n,) labels in each cell.
+
+        Labelled predictions need no labels beside them.
 
         Raises
         ------
@@ -326,8 +328,8 @@ class CanonicalBinning(VectorCalibrator):
             )
         check_equal_rows(proba, "Canonical binning")
         self.class_names_ = names_given(proba)
-        known: dict[str, Any] = {"labels": y}
-        data = Predictions(score_matrix(proba, "proba"), **known)
+        rows = labelled(y, proba, what="proba")
+        data = Predictions(score_matrix(rows, "proba"), rows.truth)
         self.scheme_ = clone(self.scheme).fit(data.proba)
         self.n_classes_, self.n_bins_ = data.n_classes, self.scheme_.n_bins_
         inside = self.scheme_.interior(data.proba)

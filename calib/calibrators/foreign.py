@@ -55,8 +55,10 @@ class ForeignCalibrator(VectorCalibrator):
         """Its name in tables."""
         return type(self.calibrator).__name__ if self.name is None else self.name
 
-    def fit(self, proba: Scores, y: Values, sample_weight: Values | None = None) -> ForeignCalibrator:
-        """Fit a copy to (n, L) probabilities and (n,) true class codes.
+    def fit(
+        self, proba: Scores, y: Values | None = None, sample_weight: Values | None = None
+    ) -> ForeignCalibrator:
+        """Fit a copy to (n, L) probabilities and (n,) true class codes, or to labelled predictions.
 
         Raises
         ------

@@ -121,7 +121,9 @@ class CorrectedCalibrator(VectorCalibrator):
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
-    def fit(self, proba: Scores, y: Values, sample_weight: Values | None = None) -> CorrectedCalibrator:
+    def fit(
+        self, proba: Scores, y: Values | None = None, sample_weight: Values | None = None
+    ) -> CorrectedCalibrator:
         """Fit the calibrator, if any, to labelled rows; the weights do not change."""
         if self.calibrator is not None:
             self.calibrator.fit(proba, y, sample_weight)

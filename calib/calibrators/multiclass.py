@@ -290,7 +290,12 @@ class MulticlassToBinary(Calibrator):
         self.by = by
 
     def fit(
-        self, proba: Scores, y: Values, sample_weight: Values | None = None, *, groups: Values | None = None
+        self,
+        proba: Scores,
+        y: Values | None = None,
+        sample_weight: Values | None = None,
+        *,
+        groups: Values | None = None,
     ) -> MulticlassToBinary:
         """Fit one binary calibrator per problem on calibration rows the model was not trained on.
 
@@ -298,8 +303,9 @@ class MulticlassToBinary(Calibrator):
         ----------
         proba : (n, L) array_like, or predictions of several classes
             Base probabilities, or as much of them as the notion needs.
-        y : (n,) array_like of int
-            True class codes 0..L-1; for multilabel scores, (n, L), whether each class is true.
+        y : (n,) array_like of int, optional
+            True class codes 0..L-1; for multilabel scores, (n, L), whether each class is true. By default the
+            labels of the predictions, with their weights.
         sample_weight : (n,) array_like of float, optional
             Weights for the binary calibrators. Only their ratios matter; rows of weight 0 are left out.
         groups : (n,) array_like, optional

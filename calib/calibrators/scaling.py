@@ -56,8 +56,8 @@ class LogScaling(VectorCalibrator):
         """Return the number of parameters of a fit with `n_classes` classes."""
         return int(np.polyval(cls.parameters, n_classes))
 
-    def fit(self, proba: Scores, y: Values, sample_weight: Values | None = None) -> Self:
-        """Fit to (n, L) probabilities, (n,) class codes and optional (n,) weights.
+    def fit(self, proba: Scores, y: Values | None = None, sample_weight: Values | None = None) -> Self:
+        """Fit to (n, L) probabilities, (n,) class codes and optional (n,) weights, or labelled predictions.
 
         Weights are 0 or more, and only their ratios matter; rows of weight 0 are left out.
 

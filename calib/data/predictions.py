@@ -904,7 +904,7 @@ def _check_sums(matrix: np.ndarray) -> None:
 
 
 def labelled(
-    y_true: Values,
+    y_true: Values | None,
     scores: Scores,
     sample_weight: Values | None = None,
     cluster: Values | None = None,
@@ -912,16 +912,25 @@ def labelled(
 ) -> Announcement:
     """Return scores and labels as labelled predictions, or raise `InputError` if they are swapped.
 
-    Labels may be names of classes, which predictions or the columns of a frame have. Weights and clusters
-    replace the predictions' own.
+    Labels may be names of classes, which predictions or the columns of a frame have; None are the labels that
+    predictions have. Weights and clusters replace the predictions' own.
     """
     check_order(y_true, scores)
     if isinstance(y_true, Announcement):  # unlabelled predictions, and their labels second
         raise InputError("labels come first, as in ece(y_true, scores)")
-    if isinstance(scores, Announcement):
-        rows: Announcement = scores.with_labels(y_true)
+    if y_true is None and not isinstance(scores, Announcement):
+        raise InputError(
+            f"true labels are needed: pass {what} and labels, or labelled predictions alone; got a "
+            f"{type(scores).__name__}"
+        )
+    if not isinstance(scores, Announcement):
+        rows: Announcement = announced(scores, y_true, what)
+    elif y_true is not None:
+        rows = scores.with_labels(y_true)
+    elif scores.labels is None:
+        raise InputError(f"true labels are needed, and this {type(scores).__name__} has none; pass them as y")
     else:
-        rows = announced(scores, y_true, what)
+        rows = scores
     if sample_weight is not None:
         rows = rows.with_weights(sample_weight)
     return rows if cluster is None else rows.with_cluster(cluster)

@@ -46,8 +46,7 @@ class Example:
     title: str  #: Title for a menu; it says whether the example is simulated
     description: str  #: One sentence: where the numbers come from and what they show
     simulated: bool  #: Whether the rows were drawn from a simulated population
-    #: Rows to fit calibrators on; None if the example has evaluation rows only
-    calibration: Predictions | None
+    calibration: Predictions  #: Rows to fit calibrators on
     evaluation: Predictions  #: Rows to assess models on
     #: (n,) float64 array: P(Y = c(x) | x) of each evaluation row, if known; the other classes share the rest
     #: in proportion to their scores

@@ -131,7 +131,7 @@ def test_scores_are_those_of_rows_left_out_of_the_fit():
 
     class Remembering(calib.TemperatureScaling):
         def fit(self, proba, y):
-            self.seen = {row.tobytes() for row in proba}
+            self.seen = {row.tobytes() for row in proba.proba}
             return super().fit(proba, y)
 
         def _proba(self, matrix):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
+import calib
 from calib import (
     ConfidencePrediction,
     HistogramBinning,
@@ -18,10 +20,11 @@ from calib import (
     noise_floor,
     reduce_to_binary,
 )
-from calib.answers.calibrated import calibrated_scores
+from calib.answers.calibrated import calibrated_scores, fit_on
 from calib.answers.metric_tables import metrics
 from calib.data.notions import PerClass
 from calib.data.predictions import announced, assessed_as_stated
+from calib.datasets import load_example
 from calib.evidence.binning import bin_statistics
 from calib.evidence.rows import as_evidence
 from tests.populations import population, rows
@@ -144,3 +147,35 @@ def test_metrics_without_class_wise_numbers_have_all_others():
         fewer["accuracy"],
     }
     assert all(every[key] == fewer[key] for key in every if key not in lost)
+
+
+def test_a_fit_carries_clusters_so_that_nothing_is_promised():
+    rows = load_example("resnet").calibration.take(np.arange(1000))
+    together = rows.with_cluster(np.arange(1000) // 20)
+    binned = calib.MulticlassToBinary(calib.HistogramBinning(points_per_bin=20))
+    for fitted in (fit_on(clone(binned), together), clone(binned).fit(together)):
+        card = calib.guarantee_card(fitted)
+        assert (fitted.n_clusters_, card.applies) == (50, False)
+    assert calib.guarantee_card(clone(binned).fit(rows)).applies
+
+
+def test_a_fit_takes_labelled_predictions_alone():
+    rows = load_example("resnet").calibration.take(np.arange(600))
+    event = calib.BinaryPrediction(rows.proba[:, 0], rows.labels == 0, class_names=("no", "yes"))
+    weights = np.arange(600.0)
+    for calibrator, given, scores in (
+        (PlattScaling(), event, event.score),
+        (calib.TemperatureScaling(), rows, rows.proba),
+        (MulticlassToBinary(), rows, rows.proba),
+    ):
+        alone = clone(calibrator).fit(given)
+        assert alone.class_names_ == given.class_names
+        beside = clone(calibrator).fit(scores, given.labels)
+        np.testing.assert_array_equal(*(np.asarray(each.predict(scores)) for each in (alone, beside)))
+        heavy = (
+            clone(calibrator).fit(scores, given.labels, weights),
+            clone(calibrator).fit(given.with_weights(weights)),
+        )
+        np.testing.assert_allclose(*(np.asarray(each.predict(scores)) for each in heavy), rtol=1e-9)
+        with pytest.raises(InputError, match="true labels are needed"):
+            clone(calibrator).fit(scores)

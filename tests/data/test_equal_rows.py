@@ -121,7 +121,7 @@ def test_splits_and_folds_keep_copies_together():
 
     class Watching(TemperatureScaling):
         def fit(self, proba, y, sample_weight=None):
-            tried.append(len({row.tobytes() for row in proba}))
+            tried.append(len({row.tobytes() for row in proba.proba}))
             return super().fit(proba, y, sample_weight)
 
     recommend(rows, rows.labels, methods={"TS": Watching()})

@@ -191,6 +191,5 @@ def _wide_bins(comparison: NormalisationComparison) -> str:
 @kept()
 def _comparison(name: str, n_bins: int) -> NormalisationComparison:
     example = from_example(name)
-    assert example.calibration is not None, "both examples have calibration rows"
     with st.spinner("Binning each class ..."):
         return compare_normalisation(example.calibration, example.evaluation, n_bins)
