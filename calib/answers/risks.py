@@ -26,8 +26,7 @@ MOST_CLASSES = 10
 
 #: The note under a table of `Risk.numbers`.
 HOW_SURE_OF_EVENTS = (
-    "In brackets: the 95 % interval. ICI, E50 and E90 depend on the smoother, and noise raises them. "
-    "Accuracy and calibration errors in bins: --all."
+    "In brackets: the 95 % interval. ICI, E50 and E90 depend on the smoother, and noise raises them."
 )
 
 

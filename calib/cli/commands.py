@@ -88,6 +88,7 @@ from calib.data.predictions import Announcement, BinaryPrediction, in_common_cla
 from calib.data.splits import FOLD, column_of
 from calib.diagrams.model_sweeps import ModelSweeps, SweptNumber, draw_model_sweeps, sweep_models
 from calib.diagrams.style import figure_html, plotly_script
+from calib.evidence.clusters import too_few
 from calib.evidence.rows import Evidence, Rows
 from calib.evidence.sums import SummedRows
 from calib.files.readers.roles import ChoiceError, models_in
@@ -97,6 +98,7 @@ from calib.files.saved.project import Project
 from calib.report.html import page
 from calib.report.sections import ReportInput, report_html
 from calib.stats.binless import CombinedTest
+from calib.stats.effective import cluster_column
 from calib.stats.measures import ECES, MEASURES, ece_of
 
 #: Options of what is computed in bins and compared with redraws.
@@ -176,12 +178,16 @@ def metrics(options: Namespace) -> Output[MetricsData]:
     shown = pd.DataFrame(
         {name: {each.title: each.text for each in forecast} for name, forecast in forecasts.items()}
     )
-    is_event = base.kind == "binary" and isinstance(base, Rows)
-    if is_event:
+    is_event = isinstance(base, Rows) and base.kind == "binary"
+    if isinstance(base, Rows) and is_event:
         ideal = [each.calibrated for each in forecasts[BASE]]
-        lines += [*_table_lines(shown.assign(**{"if calibrated": ideal})), HOW_SURE_OF_EVENTS]
-        if 5 <= (base.n_clusters or 0) < 10:
-            lines += [f"If these clusters are centres: calib centres {options.file} --by {options.cluster}"]
+        lines += [
+            *_table_lines(shown.assign(**{"if calibrated": ideal})),
+            f"{HOW_SURE_OF_EVENTS} Accuracy and errors in bins: --all.",
+        ]
+        column = cluster_column(base.predictions) if too_few(base.n_clusters) else None
+        if column is not None:
+            lines += [f"If these clusters are centres: calib centres {options.file} --by {column.name}"]
     if not is_event or options.all:
         lines += [""] * is_event
         lines += [*_table_lines(_with_floors(texts, tested, base.kind)), HOW_SURE]

@@ -27,7 +27,7 @@ p, ul { margin: .5rem 0; max-width: 46rem; }
 li { margin: .2rem 0; overflow-wrap: anywhere; }
 .faint { color: #5b6670; font-size: .9rem; }
 .simulated { background: #e69f00; color: #1b2026; border-radius: .25rem; padding: .1rem .5rem; }
-.scroll { overflow: auto; max-height: 34rem; margin: .75rem 0; }
+.scroll { overflow: auto; max-height: 40rem; margin: .75rem 0; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .6rem; border-bottom: 1px solid #e6e9ec; text-align: right; white-space: nowrap; }
 th { position: sticky; top: 0; background: #fff; font-weight: 600; }
@@ -45,6 +45,7 @@ nav a { color: #0072b2; }
   th { position: static; }
   th, td { padding: .2rem .35rem; white-space: normal; }
   h1, h2, h3 { break-after: avoid; }
+  details::details-content { content-visibility: visible; block-size: auto; }
   .figure, tr { break-inside: avoid; }
   p:has(+ .figure) { break-after: avoid; }
 }

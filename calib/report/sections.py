@@ -18,12 +18,15 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 import calib.diagrams as diagrams
+from calib.answers.centres import MIN_CENTRES, calibration_by_centre
 from calib.answers.conclusion import Conclusion, conclude
+from calib.answers.decision_curves import decision_curve
 from calib.answers.fitted_rows import used_rows
 from calib.answers.guarantee_cards import GuaranteeCard, guarantee_card
 from calib.answers.metric_tables import BASE, HOW_SURE, how_assessed, methods_of
 from calib.answers.model_tables import HOW_RANKED, ModelComparison, compare_methods, compare_models
 from calib.answers.noise_tests import NoiseTests, with_whole_vectors
+from calib.answers.risks import HOW_SURE_OF_EVENTS, risk
 from calib.base.version import __version__
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.multiclass import MulticlassToBinary, as_multiclass
@@ -47,7 +50,7 @@ from calib.report.html import bullets, folded, page, paragraph, section, table, 
 from calib.scale.summary import Summary
 from calib.stats.bands import consistency_band
 from calib.stats.binless import calibration_frame, recalibration_words
-from calib.stats.effective import dependence_words
+from calib.stats.effective import cluster_column, dependence_words
 from calib.stats.errors import accuracy
 from calib.stats.floors import noise_floor, verdict
 from calib.stats.measures import ECES
@@ -63,6 +66,9 @@ MOST_DRAWN = 30
 
 #: Most scores (rows x classes) for which the noise floor of CW-ECE is drawn, because it sorts all scores.
 MOST_SCORES = 20_000_000
+
+#: Most clusters that a table shows as centres.
+MOST_CENTRES = 50
 
 #: Most curves in a figure, and most methods with a reliability diagram.
 MOST_CURVES, MOST_DIAGRAMS = 6, 4
@@ -181,6 +187,7 @@ def report_html(about: ReportInput) -> str:
     sections = {
         "verdicts": ("Verdict", verdict_section(about)),
         "data": ("Data", data_section(about)),
+        "risk": ("Performance of the risk", risk_section(about)),
         "input": ("Input checks", checks_section(about)),
         "reliability": ("Reliability", reliability_section(about)),
         "classes": (
@@ -252,7 +259,53 @@ def _one_score_section(about: ReportInput) -> list[str]:
     if "event" in about.kind.has:
         negative, positive = map(text, about.names)
         event = f"the class is {positive} (Y = 1; the other is {negative})"
-    return [paragraph(f"{sizes}; {event} in {share:.2%} of the evaluation rows.{coverage_words(about)}")]
+    without = sum(
+        fix.effect.rows[0] - fix.effect.rows[1]
+        for examination in about.examinations.values()
+        for fix in examination.fixes
+        if fix.code == "labels_missing"
+    )
+    missing = f" Outcomes missing: {without:,} rows, left out." if about.examinations else ""
+    words = f"{sizes}; {event} in {share:.2%} of the evaluation rows.{missing}{coverage_words(about)}"
+    return [paragraph(words)]
+
+
+def risk_section(about: ReportInput) -> list[str]:
+    """Tables of P(Y = 1) in the order of TRIPOD+AI: performance, heterogeneity over centres, net benefit."""
+    rows = {name: evidence for name, evidence in about.methods.items() if isinstance(evidence, Rows)}
+    if about.kind.name != "binary" or not rows:
+        return []
+    found = {name: risk(evidence) for name, evidence in rows.items()}
+    numbers = pd.DataFrame({name: each.texts() for name, each in found.items()})
+    numbers["If calibrated"] = [number.calibrated for number in found[BASE].numbers]
+    numbers.insert(0, "", numbers.index)
+    base, event = rows[BASE], about.names[1]
+    drawn = diagrams.draw_smoothed(found[BASE].loess, found[BASE].isotonic, event=event)
+    sentence = (
+        f"Observed frequency of {event} against its score, smoothed, and the distribution of the scores."
+    )
+    benefit = "Net benefit of acting if P(Y = 1) is at least a threshold (Vickers & Elkin 2006)."
+    curves = {name: decision_curve(evidence) for name, evidence in rows.items()}
+    return [
+        paragraph(f"In the order of TRIPOD+AI (Collins et al. 2024). {HOW_SURE_OF_EVENTS}"),
+        "<h3>Calibration, discrimination and overall performance</h3>",
+        table(numbers, words=("",)),
+        figure_html(drawn, "smoothed", sentence),
+        *_centres_of(base),
+        "<h3>Net benefit</h3>",
+        paragraph(text(benefit)),
+        figure_html(diagrams.draw_decision_curves(curves), "benefit", benefit),
+    ]
+
+
+def _centres_of(base: Rows) -> list[str]:
+    """Return the calibration in each cluster and over them, if a column names 5 to 50 clusters."""
+    column = cluster_column(base.predictions) if base.is_declared else None
+    if column is None or not MIN_CENTRES <= base.clusters.n_clusters <= MOST_CENTRES:
+        return []
+    found = calibration_by_centre(base.predictions, centre=column)
+    lines, each = bullets(map(text, found.lines)), table(found.texts(), words=("Centre",))
+    return [f"<h3>Over {text(column.name)}</h3>", lines, each]
 
 
 def coverage_words(about: ReportInput) -> str:

@@ -83,18 +83,24 @@ def dependence_words(rows: Any) -> str:
         return ""
     worth, clusters = "", Rows(rows).clusters
     if not clusters.independent:
-        worth = f"{effective_sample(rows).words}{_cluster_words(rows, clusters.code)}"
+        worth = f"{effective_sample(rows).words}{_cluster_words(rows)}"
     return "; ".join(filter(None, (vote_words(rows), worth)))
 
 
-def _cluster_words(rows: Any, cluster: np.ndarray) -> str:
+def _cluster_words(rows: Any) -> str:
     """Say which rows form a cluster; "" for votes, and if no column holds the clusters."""
     if rows.voted is not None:
         return ""
     if rows.cluster is None:
         return "; a cluster holds copies of a row"
-    clusters = pd.factorize(cluster)[0]
+    column = cluster_column(rows)
+    return "" if column is None else f"; a cluster holds rows of equal {str(column.name)[:60]!r}"
+
+
+def cluster_column(rows: Any) -> pd.Series | None:
+    """Return the further column whose values are the clusters of predictions."""
+    clusters = pd.factorize(rows.cluster)[0]
     for name, values in ({} if rows.metadata is None else rows.metadata).items():
         if np.array_equal(pd.factorize(values)[0], clusters):
-            return f"; a cluster holds rows of equal {str(name)[:60]!r}"
-    return ""
+            return pd.Series(values, name=name)
+    return None

@@ -7,6 +7,7 @@ import re
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from calib import (
@@ -18,6 +19,7 @@ from calib import (
     TemperatureScaling,
     TopLabelPrediction,
     ece,
+    risk,
 )
 from calib.data.kinds import needs_rows
 from calib.datasets import load_example
@@ -234,3 +236,27 @@ def test_report_of_very_many_classes_can_be_sent():
 def test_labels_are_needed():
     with pytest.raises(InputError, match="true labels are needed"):
         report_html(ReportInput(Predictions([[0.5, 0.5]])))
+
+
+def test_report_of_a_risk_has_its_numbers_its_centres_and_missing_outcomes():
+    random = np.random.default_rng(0)
+    hospital, p = np.repeat([*"ABCDE"], 200), random.beta(1, 4, 1_000)
+    y = (random.random(1_000) < p).astype(float)
+    y[::100] = np.nan
+    table = pd.DataFrame({"risk": p, "died": y, "hospital": hospital})
+    examined = examine(table).fix("labels_missing")
+    found = examined.announced()
+    found = found.with_cluster(found.metadata["hospital"])
+    about = ReportInput(found, examinations={"evaluation": examined}, n_resamples=20)
+    outline = Outline(report_html(about))
+    assert "Outcomes missing: 10 rows, left out." in outline.text
+    for number in risk(found).numbers:
+        assert f"{number.title}{number.text}" in outline.text
+    assert "Over hospital" in outline.text
+    assert {"smoothed", "benefit"} <= {attributes.get("id") for _, attributes in outline.tags}
+
+
+def test_report_of_one_outcome_has_a_risk_without_slope():
+    words = Outline(report_html(ReportInput(BinaryPrediction([0.3], [1]), n_resamples=20))).text
+    assert "Slope\u2013" in words
+    assert "O/E3.333" in words
