@@ -253,9 +253,8 @@ class Conclusion(Result):
 
     def _bound_words(self) -> str:
         parts = "range" if self.by_class is None else "range and class" if self.n_ranges else "class"
-        within = (
-            f"within {_points(self.at_most)} points in every {parts} of {100 * MIN_SHARE:.0f} % of the rows"
-        )
+        share = f"at least {100 * MIN_SHARE:.0f} % of the rows"
+        within = f"within {_points(self.at_most)} points in every {parts} of {share}"
         if self.tolerance is None:
             return within
         asked = f"the tolerance of {self.tolerance:g}"
@@ -368,7 +367,6 @@ def conclude(
     >>> sorted((gap.label, gap.direction) for gap in found.classes)
     [(0, 'overconfident'), (1, 'underconfident')]
     """
-    check_count(n_bins, "n_bins")
     check_level(level)
     check_share(fdr, "fdr", 0.05)
     if tolerance is not None and not MIN_TOLERANCE <= tolerance < 100.0:
@@ -377,24 +375,32 @@ def conclude(
             f"{tolerance!r}"
         )
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
-    draws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
-    options = n_bins, level, fdr, tolerance
-
-    def concluded(evidence: Evidence) -> Conclusion:
-        tests = noise_tests(evidence, n_bins=n_bins, strategy=strategy, **draws)
-        return _conclusion(evidence, tests, *options)
-
-    found = concluded(evidence)
+    options: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "level": level, "fdr": fdr}
+    options |= {"tolerance": tolerance, "n_resamples": n_resamples, "random_state": random_state}
+    found = concluded(evidence, **options)
     if not isinstance(evidence, Rows) or (suspected := evidence.suspected) is None:
         return found
     then = evidence.readings[1]
     shown = suspected.rows, suspected.column, suspected.n_blank
-    return replace(found, suspected=IfTogether(*shown, effective_sample(then), concluded(then)))
+    return replace(found, suspected=IfTogether(*shown, effective_sample(then), concluded(then, **options)))
 
 
-def _conclusion(
-    evidence: Evidence, tests: NoiseTests, n_bins: int, level: float, fdr: float, tolerance: float | None
+def concluded(
+    evidence: Evidence,
+    *,
+    n_bins: int = N_BINS,
+    strategy: Strategy | None = None,
+    level: float = LEVEL,
+    fdr: float = FDR,
+    tolerance: float | None = None,
+    n_resamples: int = N_RESAMPLES,
+    random_state: int | None = RANDOM_STATE,
 ) -> Conclusion:
+    """Return `conclude` without what holds if rows that are suspected to belong together do so."""
+    check_count(n_bins, "n_bins")
+    tests = noise_tests(
+        evidence, n_bins=n_bins, strategy=strategy, n_resamples=n_resamples, random_state=random_state
+    )
     cells = evidence.cells(evidence.notion, n_bins=n_bins, strategy="uniform", effects=False)
     classes = class_gaps(evidence, fdr) if cells.n_problems > 1 else None
     alpha = 1.0 - level

@@ -12,7 +12,7 @@ from xml.etree import ElementTree  # written, never read
 import numpy as np
 
 from calib.answers.baseline import Compared, MeasureChange, compare_with_baseline
-from calib.answers.conclusion import conclude
+from calib.answers.conclusion import concluded
 from calib.answers.fitted_rows import used_rows
 from calib.answers.printed import escape_markdown, markdown_table
 from calib.base.exceptions import InputError
@@ -366,7 +366,7 @@ def _checked(
 
 
 def _check_gaps(part: _Part, tolerance: float, level: float, options: dict[str, Any]) -> Check:
-    found = conclude(part.evidence, tolerance=tolerance, level=level, **options)
+    found = concluded(part.evidence, tolerance=tolerance, level=level, **options)
     answers: dict[str | None, Answer] = {"within": "kept", "beyond": "broken", "undecided": "undecided"}
     answer = answers[found.verdict]
     ends = interval_words(found.at_least, found.at_most, least=1)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from calib.answers.conclusion import UNKNOWN, conclude
+from calib.answers.conclusion import UNKNOWN, concluded
 from calib.base.exceptions import InputError
 from calib.base.interval_words import interval_words
 from calib.base.results import Drawn
@@ -176,12 +176,12 @@ def over_time(
     labels = np.unique(claims.label).tolist()
     classes = claims.splits(labels, FDR) if len(labels) > 1 else []
     verdict: Verdict = "changed" if whole[0].changed else "no change"
-    direction = conclude(evidence, level=level).direction
+    direction = concluded(evidence, level=level).direction
     if verdict == "no change" and direction != UNKNOWN:
         first_half = np.flatnonzero(times < np.median(times))
         if (
             len(first_half) >= MIN_ROWS
-            and conclude(evidence.take(first_half), level=level).direction != UNKNOWN
+            and concluded(evidence.take(first_half), level=level).direction != UNKNOWN
         ):
             verdict = "wrong from the start"
     return OverTime(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.answers.conclusion import conclude
+from calib.answers.conclusion import Conclusion, concluded
 from calib.base.exceptions import InputError
 from calib.base.interval_words import interval_words
 from calib.base.results import Drawn, Result
@@ -143,6 +143,7 @@ def class_table(
     cluster: Values | None = None,
     n_resamples: int = N_RESAMPLES,
     random_state: int | None = RANDOM_STATE,
+    conclusion: Conclusion | None = None,
 ) -> ClassTable:
     """Assess each predicted class separately, with noise floors and false discovery control.
 
@@ -156,6 +157,8 @@ def class_table(
         False discovery rate of `flagged` and of `above_noise`.
     n_resamples, random_state
         As for `calib.noise_floor`; the clearest classes get L / fdr redraws if that is more.
+    conclusion : Conclusion, optional
+        What `calib.conclude` says with the same options, if it is known: it is not computed again.
     """
     check_share(fdr, "fdr", 0.05)
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
@@ -168,7 +171,7 @@ def class_table(
     strategy = evidence.strategy if strategy is None else strategy
     options: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "fdr": fdr}
     options |= {"n_resamples": n_resamples, "random_state": random_state}
-    conclusion = conclude(evidence, **options)
+    conclusion = concluded(evidence, **options) if conclusion is None else conclusion
     gaps = conclusion.by_class
     assert gaps is not None, "predicted classes have gaps"
     floors = problem_floors(evidence, notion="top-label", **options)

@@ -432,7 +432,7 @@ def _classes_of_largest_error(about: ReportInput) -> dict[str, Rows | SummedRows
 
 def classes_section(about: ReportInput) -> list[str]:
     """Every predicted class with its error, noise floor and share, and class x bin cells."""
-    classes = class_table(about.evidence, **about.draws)
+    classes = class_table(about.evidence, **about.draws, conclusion=about.conclusion)
     heads = {name: head for name, (head, _) in CLASS_COLUMNS.items()}
     shown = classes.frame(about.names).head(MOST_CLASSES)[list(heads)].rename(columns=heads)
     formats = dict.fromkeys(heads.values(), ".3f") | {"Predicted": ",d", "True": ",d", "Share": ".1%"}
