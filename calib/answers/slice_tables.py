@@ -114,7 +114,7 @@ class SliceTable(Drawn):
         """Say how each group differs that does, by column and group; `strong` formats the direction."""
         found = {}
         for at in np.flatnonzero(self.differs):
-            direction = _direction(self.gap[at], self.difference[at])
+            direction = _direction(self.gap[at], self.gap_of_rest[at])
             ends = interval_words(self.lower[at] * 100, self.upper[at] * 100, least=1, sign="+")
             found[self.column[at], str(self.group[at])] = (
                 f"{strong.format(direction)} than all other rows (gap {_points(self.gap[at])} points, "
@@ -267,10 +267,12 @@ def _points(gap: float) -> str:
     return f"{round(100.0 * gap, 1) + 0.0:+.1f}"
 
 
-def _direction(gap: float, difference: float) -> str:
-    if difference < 0:
-        return "more overconfident" if gap < 0 else "less underconfident"
-    return "more underconfident" if gap > 0 else "less overconfident"
+def _direction(gap: float, rest: float) -> str:
+    """Say how a group differs in words of the side that is further off."""
+    less = abs(gap) < abs(rest)
+    return (
+        f"{'less' if less else 'more'} {'overconfident' if (rest if less else gap) < 0 else 'underconfident'}"
+    )
 
 
 def _cut_all(groups: Any, cuts: Any) -> list[Cut]:

@@ -18,7 +18,7 @@ from calib.answers.advice import Candidate, Recommendation
 from calib.answers.advice import recommend as recommend_calibrator
 from calib.answers.calibrated import applied_frame, fit_on
 from calib.answers.centres import AcrossCentres, CentreTable, calibration_by_centre
-from calib.answers.conclusion import Conclusion, IfTogether, conclude
+from calib.answers.conclusion import MOST_NAMED, Conclusion, IfTogether, conclude
 from calib.answers.costly_actions import ActionCosts, choose_actions
 from calib.answers.cuts import MOST_CODES, Cut, cut_column, parse_cuts
 from calib.answers.decision_rules import DecisionRule, RuleEffect
@@ -632,7 +632,7 @@ def slices(options: Namespace) -> Output[SlicesData]:
     ]
     lines += [f"{len(table) - options.rows:,} more groups: --rows"] if len(table) > options.rows else []
     apart = [f"{column} {group}: {words}" for (column, group), words in table.differences().items()]
-    lines += ["", *apart[: options.rows]] if apart else []
+    lines += ["", *apart[:MOST_NAMED]] if apart else []
     return Output(
         "\n".join(lines),
         SlicesData(str(options.file), evidence.n_samples, evidence.is_weighted, table, table),
