@@ -11,7 +11,8 @@ import shutil
 import tempfile
 import time
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,9 +21,11 @@ from calib.base.exceptions import InputError
 try:
     import fcntl
 except ImportError:  # Windows
-    import msvcrt
-
     fcntl = None  # type: ignore[assignment]
+try:
+    import msvcrt
+except ImportError:
+    msvcrt = None  # type: ignore[assignment]
 
 #: Seconds for which a process waits for another one that changes the same file.
 PATIENCE = 60.0
@@ -109,11 +112,12 @@ def _remove_abandoned(folder: str) -> None:
 
 
 @contextlib.contextmanager
-def alone(file: str | os.PathLike[str]) -> Iterator[None]:
+def alone(file: str | os.PathLike[str]) -> Iterator[Callable[[], None]]:
     """Let one process or thread at a time read a file, change it and write it.
 
     A lock file beside it holds the lock, which also ends with its process. Raises InputError if another one
-    holds it for `PATIENCE` seconds.
+    holds it for `PATIENCE` seconds. Some systems have no locks: call what is yielded before writing, which
+    raises InputError if the file has changed.
     """
     path, until = f"{os.path.realpath(file)}.lock", time.monotonic() + PATIENCE
     while True:
@@ -124,11 +128,25 @@ def alone(file: str | os.PathLike[str]) -> Iterator[None]:
                 raise type(error)(error.errno, error.strerror, os.fspath(file)) from error
             if _takes(lock) and _is_open_file(path, lock):
                 ending.callback(_remove_if_possible, path)
-                yield
+                yield partial(_check_version, file, _version(file))
                 return
         if time.monotonic() > until:
             raise InputError(f"{os.fspath(file)} is being changed by another process; run this again later")
         time.sleep(0.02)
+
+
+def _version(file: str | os.PathLike[str]) -> tuple[int, ...] | None:
+    """Return what differs after a file was replaced; None if there is none."""
+    try:
+        found = os.stat(file)
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _check_version(file: str | os.PathLike[str], before: tuple[int, ...] | None) -> None:
+    if _version(file) != before:
+        raise InputError(f"{os.fspath(file)} was changed meanwhile; run this again")
 
 
 def _is_open_file(path: str, stream: BinaryIO) -> bool:
@@ -149,7 +167,7 @@ def _takes(lock: BinaryIO) -> bool:
     try:
         if fcntl is not None:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        else:
+        elif msvcrt is not None:
             msvcrt.locking(lock.fileno(), msvcrt.LK_NBLCK, 1)
     except OSError as error:
         return error.errno not in (errno.EAGAIN, errno.EACCES, errno.EDEADLK)  # else: no locks on this system

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -44,11 +44,11 @@ def watch(options: Namespace) -> Output[WatchData]:
     """Add the rows of files to the state, and exit with 1 if there has ever been an alarm."""
     if options.batch is not None and len(options.files) > 1:
         raise InputError(f"--batch names the rows of one file; got {len(options.files)} files")
-    with alone(options.state):
-        return _watch(options)
+    with alone(options.state) as check_unchanged:
+        return _watch(options, check_unchanged)
 
 
-def _watch(options: Namespace) -> Output[WatchData]:
+def _watch(options: Namespace, check_unchanged: Callable[[], None]) -> Output[WatchData]:
     asked = {name: value for name in KEPT if (value := getattr(options, name)) is not None}
     if os.path.exists(options.state):
         monitor = monitor_of(content_of(options.state))
@@ -74,6 +74,7 @@ def _watch(options: Namespace) -> Output[WatchData]:
         except InputError as error:
             raise InputError(f"{file}: {error}; nothing was added to {options.state}") from None
     if not is_known:
+        check_unchanged()
         save(monitor, options.state)
     units = monitor.units()
     lines = [

@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 
 import calib
+from calib.base import outputs
+from calib.cli import watching
 from calib.cli.parser import main
 from tests import ROOT
 
@@ -116,6 +118,29 @@ def test_eight_processes_at_once_lose_no_rows(files, tmp_path):
     assert {process.wait(300) for process in running} <= {0, 1}
     assert calib.load(tmp_path / "state.json").n_rows == 1_600
     assert sorted(path.name for path in tmp_path.glob("state*")) == ["state.json"]
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_without_locks_the_second_writer_says_that_the_state_has_changed(
+    files, tmp_path, capsys, monkeypatch, begun
+):
+    monkeypatch.setattr(outputs, "fcntl", None)
+    monkeypatch.setattr(outputs, "msvcrt", None)
+    state = tmp_path / "state.json"
+    if begun:
+        run(capsys, state, files[0])
+
+    def read_while_another_writes(options, file):
+        monkeypatch.setattr(watching, "_rows", read)
+        assert run(capsys, state, files[1])[0] == 0
+        return read(options, file)
+
+    read = watching._rows
+    monkeypatch.setattr(watching, "_rows", read_while_another_writes)
+    code, found, _ = run(capsys, state, files[2])
+    assert (code, "changed" in found["error"]["message"]) == (2, True)
+    assert calib.load(state).n_rows == (400 if begun else 200)
+    assert run(capsys, state, files[2])[1]["n_added"] == 200
 
 
 #: A program in which a call of a module ends the process as `kill -9` does, or finds the disk full.
