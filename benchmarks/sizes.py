@@ -15,7 +15,7 @@ that are not calibrated.
 clusters, untold: labels follow the scores, and the latent numbers of the rows of a cluster depend on each
 other. Every statement is wrong. calib is given the clusters, or is not told.
 
-combined: all tests of the command `metrics` together, with 100 classes and with clusters.
+combined: the conclusion and its tests, of perfect models with 100 classes and with clusters.
 """
 
 from __future__ import annotations
@@ -44,7 +44,6 @@ from calib import (
     noise_floor,
     reduce_to_binary,
 )
-from calib.answers.noise_tests import noise_tests
 from calib.data.notions import Strategy
 from calib.evidence.rows import as_evidence
 from calib.stats.binless import REJECTED
@@ -332,26 +331,21 @@ def rates(
     ],
 )
 def combined(name: str, n_classes: int, n_clusters: int, n_rows: int, correlation: float) -> Draws:
-    """Yield whether all tests together reject a perfect model, by 199 redraws of each error."""
+    """Yield what the conclusion about a perfect model says, and its single tests."""
     for seed in count():
         random = np.random.default_rng(seed)
         if n_rows == 1:
             proba = softmax(2.0 * random.standard_normal((n_clusters, n_classes)), axis=1)
-            labels, together = draw_labels(proba, random), {}
+            labels, cluster = draw_labels(proba, random), None
         else:
             proba, labels, cluster = perfect(random, name, n_clusters, n_rows, correlation)
-            together = {"cluster": cluster}
-        rows = as_evidence(labels, proba, **together)
-        found = noise_tests(rows, n_resamples=199, random_state=seed).without_bins
-        tests = {"Kuiper": found.kuiper, "Spiegelhalter": found.spiegelhalter, "kernel": found.skce}
-        yield (
-            {"all tests together (5 %)": found.together.p_value <= SIGNIFICANCE}
-            | {
-                f"{head} (5 %)": None if item is None else item.test.p_value <= SIGNIFICANCE
-                for head, item in tests.items()
-            }
-            | {"slope (5 %)": found.slope.p_value <= SIGNIFICANCE}
-        )
+        said = conclude(labels, proba, cluster=cluster, random_state=seed)
+        tests = said.tests.without_bins
+        found = {notion: floor.p_value for notion, floor in said.tests.floors.items()}
+        found |= {test.title: test.p_value for test in tests} | {"slope": tests.slope.p_value}
+        yield {"all tests together (5 %)": said.rejected, "a range or class is stated": bool(said.gaps)} | {
+            f"{head} (5 %)": p_value <= SIGNIFICANCE for head, p_value in found.items()
+        }
 
 
 if __name__ == "__main__":
