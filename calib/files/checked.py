@@ -30,8 +30,7 @@ def usable(raw: RawPredictions, scores: str = "auto") -> Announcement:
     except (ChoiceError, RemedyError):
         raise
     except InputError:
-        if scores == "auto":
-            examine(raw).check_usable()
+        examine(raw).check_usable()
         raise
 
 

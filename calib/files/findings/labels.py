@@ -124,15 +124,8 @@ def _unknown_labels(raw: RawPredictions, unknown: np.ndarray) -> Finding:
     drop = None if len(rows) == raw.n_samples else lambda data: data.take(~_unknown(data))
     how_many = f"{len(rows):,} of {counted(raw.n_samples, 'label')}"
     be = "is" if len(rows) == 1 else "are"
-    if raw.numbered_names:
-        what = f"{how_many} {be} not among the classes {some_names(raw.names)}: {listed} ({some(rows)}). "
-        advice = "Name the columns like the labels, or correct the labels."
-    else:
-        what = (
-            f"{how_many} {be} outside 0..{raw.n_classes - 1}, the classes of the "
-            f"{counted(raw.n_classes, 'column')}: {listed} ({some(rows)}). "
-        )
-        advice = "Label with the numbers or the names of the columns."
+    what = f"{how_many} {be} not among the classes {some_names(raw.names)}: {listed} ({some(rows)}). "
+    advice = "Name the columns like the labels, or correct the labels."
     how = f"The fix removes {'that row' if len(rows) == 1 else 'those rows'}." if drop else advice
     return Finding("label_out_of_range", "error", what + how, rows, repair=drop)
 

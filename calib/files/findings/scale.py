@@ -16,7 +16,7 @@ from calib.files.readers.raw_predictions import (
     RawPredictions,
     are_log_probabilities,
     are_percentages,
-    exp_normalised,
+    vectors_on,
 )
 
 #: Largest unreported distance of a row's sum from 1: float32 over 1,000 classes gives 1e-5.
@@ -130,7 +130,7 @@ def _range(sums: np.ndarray) -> str:
 
 
 def _exponentials(data: RawPredictions) -> RawPredictions:
-    return replace(data, proba=exp_normalised(data.proba), scale="probabilities")
+    return replace(data, proba=vectors_on(data.proba, "log_probabilities"), scale="probabilities")
 
 
 def hundredths(data: RawPredictions) -> RawPredictions:

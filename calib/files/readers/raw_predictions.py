@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from calib.base.exceptions import InputError
-from calib.base.parallel import map_row_blocks
 from calib.data.kinds import KINDS
 from calib.data.matrices import ROW_SUM_TOLERANCE, highest, row_sums, softmax_rows
 from calib.data.predictions import (
@@ -238,26 +237,24 @@ class RawPredictions:
     @cached_property
     def codes(self) -> np.ndarray | None:
         """Class codes of `labels`, -1 if unknown; whole numbers are names if all class names are numbers."""
-        if self.labels is None:
+        labels = self.labels
+        if labels is None or "every label" in self.has:
             return None
-        labels = self.labels.astype(np.int64) if self.labels.dtype == bool else self.labels
         if "classes" not in self.has:
-            return np.where(np.isnan(labels), -1, labels).astype(np.int64)
-        if "every label" in self.has:
-            return None
+            return np.nan_to_num(labels.astype(np.float64), nan=-1.0).astype(np.int64)
         if "vector" not in self.has:
             return codes_of(labels, self.names, self._names_are_listed or "event" in self.has)
-        code_of = {name: code for code, name in enumerate(self.names)}
-        words = words_in(labels)[1]
-        if labels.dtype != object and not self.labels_are_names:
-            code_of = {str(code): code for code in range(self.n_classes)}
-        elif labels.dtype != object or (
-            not set(words) <= code_of.keys() and _as_integers([word for word in words if word])
-        ):
-            by_number = {number: code_of[name] for number, name in self._names_by_number().items()}
-            numbers = {word: number for word in words for number in _as_integers([word])}
-            code_of = {word: by_number.get(number, -1) for word, number in numbers.items()}
-        return by_word(labels, lambda word: code_of.get(word, -1), np.int64)
+        named = labels.dtype == object or self.labels_are_names
+        names = self.names if named else tuple(map(str, range(self.n_classes)))
+        code_of = {name: code for code, name in enumerate(names)}
+        by_number = {number: code_of[name] for name in names for number in _as_integers([name])}
+        if labels.dtype != object and len(by_number) < len([n for n in names if _as_integers([n])]):
+            raise InputError(f"classes {some_names(names)}: two are the same number; rename one of them")
+        return by_word(
+            labels.astype(np.int64) if labels.dtype == bool else labels,
+            lambda word: code_of.get(word, next((by_number.get(n, -1) for n in _as_integers([word])), -1)),
+            np.int64,
+        )
 
     def refused_labels(self) -> list[Refused]:
         """Return the rows without a label, and the rows whose label names no class."""
@@ -282,18 +279,6 @@ class RawPredictions:
         """`calib.data.matrices.highest` of the scores."""
         return highest(self.proba)
 
-    def _names_by_number(self) -> dict[int, str]:
-        by_number: dict[int, str] = {}
-        for name in self.names:
-            for number in _as_integers([name]):
-                if number in by_number:
-                    raise InputError(
-                        f"columns {by_number[number]!r} and {name!r} are the same number, so label {number} "
-                        "could be either; rename one of them"
-                    )
-                by_number[number] = name
-        return by_number
-
     @property
     def labels_are_names(self) -> bool:
         """Whether numeric labels are names: all names are integers, and more labels are names than codes."""
@@ -307,12 +292,6 @@ class RawPredictions:
         named = int(np.isin(distinct, numbers).sum())
         coded = int(((distinct >= 0) & (distinct < self.n_classes)).sum())
         return len(distinct) > 0 and (named == len(distinct) or named > coded)
-
-    @property
-    def numbered_names(self) -> bool:
-        """Whether all names are whole numbers, and not simply the codes 0, 1, ..."""
-        numbers = _as_integers(self.class_names or ())
-        return bool(numbers) and sorted(numbers) != list(range(self.n_classes))
 
     def predictions(self, scores: str = "auto") -> Predictions:
         """Check everything and return `Predictions`; "auto" trusts names unless values contradict."""
@@ -328,7 +307,7 @@ class RawPredictions:
         if scale == "logits":
             make = Predictions.from_logits
         elif scale != "probabilities":
-            proba = exp_normalised(proba) if scale == "log_probabilities" else vectors_on(proba, scale)
+            proba = vectors_on(proba, scale)
         return self._voted(make(proba, labels, self.class_names, **self._further()))
 
     def announced(self, scores: str = "auto") -> Announcement:
@@ -395,15 +374,9 @@ class RawPredictions:
         if self.roles is not None and self.roles.doubt is not None:
             raise ChoiceError(self.roles.doubt, self.roles.choices)
         if (mismatch := self.mismatch()) is not None:
-            raise InputError(
-                f"{mismatch[0]}; write the same names in both, or name another column of the true class"
-            )
+            raise InputError(mismatch[0])
         if "event" in self.has and self.seen is not None and len(found := classes_in(self.seen)) > 2:
-            raise InputError(
-                f"the labels hold {len(found):,} classes ({some_names(found)}), and there is one column of "
-                "scores; add the predicted class of each row as a column 'predicted', or a score for every "
-                "class"
-            )
+            raise InputError(f"there is one column of scores for {len(found):,} classes: {some_names(found)}")
 
     def mismatch(self) -> tuple[str, dict[str, str] | None] | None:
         """Return why predicted and true classes do not match, and the class that each label means; else None.
@@ -432,22 +405,19 @@ class RawPredictions:
     ) -> tuple[str, dict[str, str] | None] | None:
         """Return the `mismatch` if predictions or labels run from 0 to K-1 and the others from 1 to K."""
         first, second = _as_integers(predicted), _as_integers(true)
-        if not first or not second or {min(first), min(second)} != {0, 1}:
+        less = min(second, default=0) - min(first, default=0)
+        if abs(less) != 1 or max(second) - max(first) != less or 0 not in (min(first), min(second)):
             return None
-        less = min(second) - min(first)
-        if max(second) != max(first) + less:
+        same = {str(number): str(number - less) for number in second}
+        cells, labels = as_keys(np.asarray(self.predicted)), as_keys(np.asarray(self.labels))
+        as_is = float(np.mean(cells == labels))
+        shifted = float(np.mean(cells == by_word(labels, lambda word: same.get(word, word), object)))
+        if shifted - as_is < max(0.1, 2.0 / np.sqrt(len(cells))):
             return None
-        code = {word: int(word) for word in (*predicted, *true)}
-        a = by_word(np.asarray(self.predicted), lambda word: code.get(word, -9))
-        b = by_word(np.asarray(self.labels), lambda word: code.get(word, -99))
-        as_is, shifted = float(np.mean(a == b)), float(np.mean(a == b - less))
-        if shifted - as_is < max(0.1, 2.0 / np.sqrt(len(a))):
-            return None
-        fact = (
-            f"predicted classes run from {min(first)} to {max(first)} and labels from {min(second)} to "
-            f"{max(second)}: accuracy is {as_is:.3f}, and {shifted:.3f} if both begin at {min(first)}"
-        )
-        return fact, {str(number): str(number - less) for number in second}
+        return (
+            f"predicted classes begin at {min(first)} and labels at {min(second)}: accuracy is {as_is:.3f}, "
+            f"and {shifted:.3f} if both begin at {min(first)}"
+        ), same
 
     def scale_of(self, values: np.ndarray, scores: str = "auto") -> str:
         """Return the scale of scores; "auto" trusts the names of the file unless the values contradict."""
@@ -457,7 +427,8 @@ class RawPredictions:
             return scores
         named = self.scale if self.scale in ("logits", "log_probabilities") else "probabilities"
         if self.kind == "vectors":
-            return "probabilities" if named == "probabilities" or most_sum_to_one(values) else named
+            near = np.abs(row_sums(values) - 1.0) < LOG_SUM_TOLERANCE if is_within(values) else np.zeros(1)
+            return "probabilities" if near.mean() >= 0.99 else named
         if named != "probabilities" or is_within(values):
             return "probabilities" if is_within(values) else named
         unnamed = self.roles is None and are_single_percentages(values)
@@ -481,25 +452,13 @@ class RawPredictions:
         }
 
     def _checked_labels(self) -> np.ndarray | None:
-        if self.labels is None:
+        if self.labels is None or missing_cells(self.labels).all():
             return None
-        missing = missing_cells(self.labels)
-        if missing.all():
-            return None
-        if missing.any():
-            raise InputError(
-                f"{int(missing.sum()):,} of {len(missing):,} rows have no label, first row "
-                f"{int(missing.argmax())}; complete the labels, or remove those rows"
-            )
-        codes = self.codes
-        _check_one_per_row(self.labels, self.n_samples)
-        if codes is not None and len(unknown := np.flatnonzero(codes < 0)):
-            label = self.labels[unknown[0]]
-            raise InputError(
-                f"label {label_text(label)!r} in row {unknown[0]} names no class; the classes are "
-                f"{some_names(self.names)} ({len(unknown):,} such row{'s' * (len(unknown) != 1)})"
-            )
-        return codes
+        for _, rows, what in self.refused_labels():
+            if rows.any():
+                row, n = int(rows.argmax()), int(rows.sum())
+                raise InputError(f"row {row}: {what(row)} ({n:,} such row{'s' * (n != 1)})")
+        return self.codes
 
 
 def label_text(label: Any) -> str:
@@ -607,18 +566,6 @@ def vectors_on(block: np.ndarray, scale: str) -> np.ndarray:
         proba: np.ndarray = np.exp(block.astype(np.float64))
         sums = proba.sum(axis=1, keepdims=True)
         return proba / np.where(np.abs(sums - 1.0) <= LOG_SUM_TOLERANCE, sums, 1.0)
-
-
-def exp_normalised(block: np.ndarray) -> np.ndarray:
-    """Probabilities of log-probabilities; exp(-inf) = 0 is allowed, row sums are made exactly 1."""
-    proba = vectors_on(block, "log_probabilities")
-    near = np.abs(proba.sum(axis=1) - 1.0) <= LOG_SUM_TOLERANCE
-    if not near.all():
-        row = int(near.argmin())
-        raise InputError(
-            f"exp of the log-probabilities in row {row} sums to {proba[row].sum():.6g}, not to 1"
-        )
-    return proba
 
 
 def raw_of(table: Table, roles: Roles, decided: Decided | None = None) -> RawPredictions:
@@ -809,14 +756,11 @@ def divide(
 
 def _refuse_part(column: str, codes: np.ndarray, words: Sequence[str], parts: np.ndarray) -> None:
     code = int((parts == "").argmax())
-    rows = np.flatnonzero(codes == code)
-    word = words[code]
-    what = f"holds {word[:60]!r}" if word else "is empty"
+    rows, word = np.flatnonzero(codes == code), words[code]
     raise RemedyError(
-        f"column {column!r} {what} in row {rows[0]} ({len(rows):,} such row{'s' * (len(rows) != 1)}), which "
-        "names neither calibration, evaluation nor training rows",
-        "Write calibration (or val), test or train, rename the column if it means something else, or read "
-        f"the rows of one value with split={word or next(filter(None, words))!r}",
+        f"column {column!r} {f'holds {word[:60]!r}' if word else 'is empty'} in row {rows[0]} ({len(rows):,} "
+        f"such row{'s' * (len(rows) != 1)}), which names neither calibration, evaluation nor training rows",
+        "Write calibration (or val), test or train, or rename the column if it means something else",
         "split",
         word or next(filter(None, words)),
     )
@@ -998,14 +942,3 @@ def _as_integers(names: Sequence[str] | np.ndarray) -> list[int]:
     texts = [str(name) for name in names]
     whole = all(len(t) < 19 and t.isascii() and t.removeprefix("-").isdigit() for t in texts)
     return [int(text) for text in texts] if whole else []
-
-
-def most_sum_to_one(matrix: np.ndarray) -> bool:
-    """Whether at least 99 % of the rows are probabilities that sum to 1."""
-
-    def are_vectors(block: np.ndarray) -> np.ndarray:
-        with np.errstate(over="ignore", invalid="ignore"):  # inside: threads do not inherit it
-            inside = ((block >= 0.0) & (block <= 1.0 + 1e-6)).all(axis=1)
-            return inside & (np.abs(block.sum(axis=1, dtype=np.float64) - 1.0) < LOG_SUM_TOLERANCE)
-
-    return bool(map_row_blocks(are_vectors, matrix).mean() >= 0.99)
