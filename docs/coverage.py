@@ -69,9 +69,9 @@ SECTIONS = (
         "sizes combined rounded",
         "Tests of the conclusion",
         "`calib.conclude` of perfect models: how often all tests together reject, which decides what it "
-        "says, and how often each single test does. Then the line in log-odds of scores that are rounded to two "
-        "decimals after the outcomes are drawn: how often intervals miss slope 1, intercept 0, and 0 in the "
-        "large.",
+        "says, and how often each single test does. Then the line in log-odds of scores that are rounded "
+        "to two decimals after the outcomes are drawn: how often intervals miss slope 1, intercept 0, and "
+        "0 in the large.",
         2.0,
     ),
     (
