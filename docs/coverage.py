@@ -46,6 +46,15 @@ SECTIONS = (
         5.0,
     ),
     (
+        "risks events centres",
+        "The probability of an event",
+        "`calib.risk`: how often the 95 % intervals of O/E, in the large, slope and Brier skill hold the "
+        "true number, if log-odds are off by a line. Clusters have ten rows with the correlation 0.2. Then "
+        "`calib.calibration_by_centre`: log-odds of each centre are off by a normal number with the standard "
+        "deviation tau. How often the intervals hold the mean over centres, and the numbers of a new centre.",
+        2.0,
+    ),
+    (
         "gaps conclusion",
         "The conclusion on Overview",
         "`calib.conclude`: how often it calls a model off (5 % of calibrated models by its level), and how "

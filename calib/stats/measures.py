@@ -111,7 +111,8 @@ MEASURES: dict[str, Measure] = {
             "AUC, top label",
             "auc",
             "confidence",
-            "Chance that a row with the right predicted class has a higher confidence than a wrong row.",
+            "Chance that a row with the right predicted class has a higher confidence than a wrong row; not "
+            "comparable with an AUC of P(Y = 1).",
             needs=("confidence",),
         ),
         Measure(
