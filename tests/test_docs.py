@@ -11,7 +11,10 @@ import pytest
 from docs.coverage import PAGE, SECTIONS, page
 from docs.packages import PICTURE, fewest_arrows, imports
 from tests import ROOT
+from tests.printed import blocks
 
+#: Pages whose code uses libraries without types, or narrows what a file may lack.
+LOOSE = {"llm.md", "production.md", "scale.md", "teach.md", "training_loop.md"}
 PROSE = [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -51,3 +54,25 @@ def test_page_of_coverage_holds_the_table_of_every_script():
     )
     assert page(printed, draws) == text, "run `python -m docs.coverage`"
     assert all(table.count("\n| ") > 5 for table in printed.values())
+
+
+def test_code_of_docs_is_typed_as_strictly_as_a_user_may(tmp_path):
+    mypy = pytest.importorskip("mypy.api")
+    files = []
+    for path in [ROOT / "README.md", *PROSE]:
+        lines = []
+        for block in blocks(path.read_text(encoding="utf-8")):
+            if block.language != "python" or path.name in LOOSE:
+                continue
+            code = block.text
+            if ">>>" in code:
+                prompts = (line for line in code.split("\n") if line.startswith((">>> ", "... ")))
+                code = "\n".join(line[4:] for line in prompts)
+            lines.append(code)
+        if lines:
+            files.append(tmp_path / f"{'_'.join(path.relative_to(ROOT).with_suffix('').parts)}.py")
+            files[-1].write_text("\n".join(lines), encoding="utf-8")
+    options = ["--strict", "--follow-imports=silent", "--ignore-missing-imports", "--config-file="]
+    said, problems, _ = mypy.run([*options, f"--cache-dir={tmp_path}", *map(str, files)])
+    assert len(files) > 10
+    assert "Success" in said, said + problems
