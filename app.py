@@ -31,10 +31,10 @@ FIRST = "overview"
 MOVED = {
     "noise": (FIRST, "How sure is each number?"),
     "classes": ("reliability", "Classes"),
-    "slices": ("groups", "Slices"),
+    "slices": ("groups", "Against the rest"),
     "over_time": ("groups", "Over time"),
-    "calibrate": ("repair", "Calibrate"),
-    "compare": ("repair", "Compare"),
+    "calibrate": ("repair", "Before and after"),
+    "compare": ("repair", "Candidates"),
     "apply": ("repair", "Apply"),
     "glossary": ("learn", "Glossary"),
 }

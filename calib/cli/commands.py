@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from calib.answers.advice import Candidate, Recommendation
 from calib.answers.advice import recommend as recommend_calibrator
@@ -392,7 +392,7 @@ class RecommendData:
 def recommend(options: Namespace) -> Output[RecommendData]:
     """Recommend one calibrator, or none, by cross-validation on the calibration rows."""
     file_rows = read_rows(options)
-    rows, _, source = file_rows.divided(options)
+    rows, others, source = file_rows.divided(options)
     with progress_line() as progress:
         advice = recommend_calibrator(rows, random_state=options.random_state, progress=progress)
     evidence, candidates = Rows(rows), rows_of(Candidate, advice.table)
@@ -410,10 +410,13 @@ def recommend(options: Namespace) -> Output[RecommendData]:
     counts = evidence.n_samples, evidence.is_weighted
     data = RecommendData(str(options.file), advice, *counts, candidates)
     if options.output and advice.calibrator is not None:
-        among = len(advice.tried)
-        content = dumps(advice.calibrator, fitted_on=rows, log=file_rows.log, choices=among)
+        among, calibrator = len(advice.tried), advice.calibrator
+        if file_rows.calibration is None and others is not None:  # the file's own division stays
+            rows = file_rows.evaluation
+            calibrator = fit_on(clone(calibrator), rows)
+        content = dumps(calibrator, fitted_on=rows, log=file_rows.log, choices=among)
         deliver(options.output, content)
-        lines.append(f"wrote {options.output}")
+        lines.append(f"wrote {options.output}, fitted on {rows.n_samples:,} rows")
     return Output("\n".join(lines), data)
 
 

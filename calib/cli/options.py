@@ -133,9 +133,9 @@ def recommend(command: ArgumentParser) -> None:
     calib recommend val.csv --split 1 --json
 
     Tries the calibrators of the catalogue in five folds of the calibration rows; the evaluation rows are not
-    used. A file that names no calibration rows is divided as `fit` does: the share --split is for
-    calibration. The answer is "none" if no calibrator distinguishably improves the Brier score or the log
-    loss without harm to the other.
+    used. A file that names no calibration rows is divided as `fit` does: the share --split is for choosing,
+    and what --output writes is then fitted on all rows. The answer is "none" if no calibrator
+    distinguishably improves the Brier score or the log loss without harm to the other.
     """
     _add_file(command)
     add = command.add_argument

@@ -11,7 +11,8 @@ from .class_sizes import (
 from .class_tables import (
     CLASS_COLUMNS as CLASS_COLUMNS, ClassDiagram as ClassDiagram, ClassTable as ClassTable,
     Confusions as Confusions, class_diagram as class_diagram, class_table as class_table,
-    confusions as confusions, draw_class as draw_class, draw_class_shares as draw_class_shares,
+    confusions as confusions, draw_class as draw_class,
+    draw_class_changes as draw_class_changes, draw_class_shares as draw_class_shares,
     draw_confusions as draw_confusions,
 )
 from .decisions import (

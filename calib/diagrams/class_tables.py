@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from calib.answers.class_gaps import ClassGaps
 from calib.answers.conclusion import Conclusion, concluded
 from calib.base.exceptions import InputError
 from calib.base.interval_words import interval_words
@@ -19,6 +20,7 @@ from calib.data.predictions import Scores, Values
 from calib.data.validation import check_share
 from calib.diagrams.reliability_diagrams import with_class_names
 from calib.diagrams.style import (
+    LINES,
     MAX_NAMED,
     OKABE_ITO,
     Figure,
@@ -34,6 +36,7 @@ from calib.diagrams.style import (
     share_bars,
     shorten,
     span,
+    translucent,
     unit_axes,
 )
 from calib.evidence.binning import BinStatistics
@@ -384,6 +387,66 @@ def draw_confusions(
         shapes=marked,
         xaxis={"title": "Rows", "rangemode": "tozero", "nticks": 4},
         **named_rows(rows, margin={"r": 48}, range=[len(codes) - 0.4, -0.6], ticks=""),
+    )
+
+
+def draw_class_changes(before: ClassGaps, after: ClassGaps, class_names: Sequence[str]) -> Figure:
+    """Draw an arrow for each predicted class, from its gap before a calibrator to its gap after.
+
+    The classes are the first `MAX_NAMED` of `before`; bars are the intervals after. Vermillion: right less
+    often than it says, blue: more often; grey: not known to be off, before or after.
+    """
+    names = [class_names[code] for code in before.label[:MAX_NAMED].tolist()]
+    order = np.argsort(-before.gap[: len(names)], kind="stable")
+    known = {label: at for at, label in enumerate(after.label.tolist())}
+    end = np.array([known.get(label, -1) for label in before.label[order].tolist()])
+    there, place = end >= 0, np.arange(len(order))
+    start, stop = 100 * before.gap[order], np.where(there, 100 * after.gap[end], np.nan)
+    low, high = (np.where(there, 100 * ends[end], np.nan) for ends in (after.lower, after.upper))
+    off = before.differs[order] | (there & after.differs[end])
+    direction = np.where(before.differs[order], start, stop)
+    hue = np.where(direction < 0.0, "vermillion", "blue")
+    colour = [OKABE_ITO[name] for name in np.where(off, hue, "grey").tolist()]
+    told = (before.count[order], start, stop, low, high, [escape(names[at]) for at in order])
+    hover = (
+        "%{customdata[5]}: %{customdata[1]:+.1f} points before, %{customdata[2]:+.1f} after<br>"
+        "interval after %{customdata[3]:+.1f} to %{customdata[4]:+.1f}<br>%{customdata[0]:,} rows"
+    )
+    about: dict[str, Any] = {"customdata": told, "hovertemplate": hover}
+    pale = [translucent(each, 0.2) for each in colour]
+    bars = {"x": high - low, "base": low, "y": place, "orientation": "h", "width": 0.3}
+    data = bar(**bars, marker={"color": pale})
+    data += scatter(x=start, y=place, marker=marks(colour, 11, "circle-open", width=2.5), **about)
+    data += scatter(x=stop, y=place, marker=marks(colour, 12), **about)
+    reach = np.nanmax(np.abs(np.concatenate([start, low, high])), initial=1.0)
+    long = np.flatnonzero(np.abs(stop - start) > 0.04 * reach)
+    arrows = [
+        {
+            "x": stop[at],
+            "ax": start[at],
+            "y": at,
+            "ay": at,
+            "xref": "x",
+            "axref": "x",
+            "yref": "y",
+            "ayref": "y",
+            "text": "",
+            "arrowcolor": colour[at],
+            "arrowwidth": 2.5,
+            "arrowhead": 2,
+            "standoff": 6,
+            "startstandoff": 6,
+        }
+        for at in long.tolist()
+    ]
+    line = {"color": LINES, "width": 1}
+    return figure(
+        data,
+        height=100 + 30 * max(len(names), 2),
+        annotations=arrows,
+        shapes=[{"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": line}],
+        xaxis={"title": "right less often \u2190 points \u2192 more often"},
+        **named_rows([shorten(names[at]) for at in order], range=[len(names) - 0.5, -0.5], ticks=""),
     )
 
 

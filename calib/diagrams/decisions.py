@@ -49,7 +49,7 @@ def draw_risk_coverage(
             x=[0, 1],
             y=[risk, risk],
             line={"color": OKABE_ITO["vermillion"], "width": 2, "dash": "dash"},
-            name=f"{risk:.4g} allowed",
+            name=f"{100 * risk:.4g} % allowed",
         )
     # The risk of the first few rows jumps between 0 and 1.
     steady = [float(curve.risk[curve.coverage >= 0.02].max()) for curve in curves.values()]

@@ -59,6 +59,6 @@ def draw_judgement(judgement: Judgement) -> Figure:
     rows = named_rows(names, margin=room["margin"], range=[len(names) - 0.5, -0.5], ticks="")
     return figure(
         data,
-        xaxis={"title": "share of verdicts that people agree with", "range": [-0.02, 1.04], **PERCENT},
+        xaxis={"title": "people agree", "range": [-0.02, 1.04], **PERCENT, "dtick": 0.5},
         **{**room, **rows},
     )

@@ -7,13 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from calib.answers.cuts import Cut
 from calib.answers.slice_tables import Grouping, SliceTable, groups_of
-from calib.base.exceptions import InputError
 from calib.data.defaults import N_BINS
 from calib.data.notions import NotionShape
 from calib.data.predictions import Scores, Values
-from calib.diagrams.heat import ClassHeat, class_heat, heat_of_cells
+from calib.diagrams.heat import ClassHeat, class_heat
 from calib.diagrams.style import (
     OKABE_ITO,
     WHISKERS,
@@ -32,7 +30,7 @@ from calib.diagrams.style import (
     shorten,
     small_multiples,
 )
-from calib.evidence.rows import Source, as_evidence, single_rows
+from calib.evidence.rows import Source, as_evidence
 
 #: Small diagrams in a row.
 ACROSS = 3
@@ -58,35 +56,6 @@ def slice_heat(
     owner = part.owner[cells.problem]
     shape = NotionShape("top-label", len(part.names))
     return class_heat(replace(cells, shape=shape, problem=owner), groups)
-
-
-def slice_class_heat(
-    y_true: Source,
-    scores: Scores | None = None,
-    column: Cut | None = None,
-    *,
-    groups: Sequence[int],
-    classes: Sequence[int],
-    sample_weight: Values | None = None,
-    cluster: Values | None = None,
-) -> ClassHeat:
-    """Arrange group x predicted class, all confidences together; `groups` and `classes` are codes to show."""
-    rows = single_rows(y_true, scores, sample_weight, cluster, "A map of groups and predicted classes")
-    if not isinstance(column, Cut) or len(column.code) != rows.n_given:
-        raise InputError(f"column must be a Cut of {rows.n_given:,} rows, as from cut_column; got {column!r}")
-    label = rows.claims()[0]
-    n_classes = int(label.max()) + 1
-    pair = column.code * n_classes
-    pair[rows.counts] += label
-    names = [""] * (len(column.groups) * n_classes)
-    part = rows.groups(column.name, names, pair, "confidence")
-    cells = part.evidence.cells(n_bins=1, strategy="uniform")
-    group, label = np.divmod(part.owner[cells.problem], n_classes)
-    shown = np.isin(group, groups) & np.isin(label, classes)
-    place = np.zeros(max([n_classes, *classes]) + 1, dtype=np.int64)
-    place[list(classes)] = np.arange(len(classes))
-    edges = np.arange(len(classes) + 1.0)
-    return heat_of_cells(cells.of(shown), groups, group[shown], place[label[shown]], edges)
 
 
 def draw_slice_panels(
@@ -162,7 +131,7 @@ def draw_slice_gaps(table: SliceTable) -> Figure:
         dots,
         height=120 + 30 * max(len(shown), 2),
         shapes=[{"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": line}],
-        xaxis={"title": "gap minus the gap of all other rows,<br>percentage points"},
+        xaxis={"title": "gap minus the gap of all others,<br>percentage points"},
         **named_rows(
             [shorten(name) for name in names],
             margin={"b": 86},  # a title of two lines

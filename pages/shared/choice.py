@@ -54,7 +54,7 @@ class ChosenRows:
 def chosen() -> tuple[ChosenRows, Method] | None:
     """Return what is chosen, if it is about a method on screen."""
     choice: ChosenRows | None = st.session_state.get("picture-choice")
-    method = None if choice is None else methods(every=True).get(choice.method)
+    method = None if choice is None else methods().get(choice.method)
     if choice is None or method is None or method.digest != choice.scores:
         return None
     return choice, method

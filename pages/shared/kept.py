@@ -61,15 +61,16 @@ class Kept:
         """Keep a result, and drop others if all of them take too much memory."""
         size = n_bytes(result)
         with _lock:
-            self._drop(key)
+            self.drop(key)
             self.results[key] = result, size
             self.size += size
             self.used = time.monotonic()
             while sum(kept.size for kept in _all) > MOST_MB * 1e6:
                 oldest = min((kept for kept in _all if kept.results), key=lambda kept: kept.used)
-                oldest._drop(next(iter(oldest.results)))
+                oldest.drop(next(iter(oldest.results)))
 
-    def _drop(self, key: Any) -> None:
+    def drop(self, key: Any) -> None:
+        """Forget a result, if it is kept."""
         self.size -= self.results.pop(key, (None, 0))[1]
 
 
@@ -179,8 +180,12 @@ def begun(function: Any, *arguments: Any) -> tuple[float, str] | None:
 
 
 def forget(function: Any, *arguments: Any) -> None:
-    """Stop waiting for a computation of `begun`; it ends unless another session waits for it."""
+    """Stop waiting for a computation of `begun`, or forget that it failed.
+
+    It ends unless another session waits for it.
+    """
     owner = _session_results() if function.rows else _shared_results
+    _session_results().drop((_FAILED, function.key_of(arguments, {})))
     if (turn := _turns.get((owner, function.key_of(arguments, {})))) is not None:
         turn.looks.pop(session_of_thread(), None)
 

@@ -6,30 +6,25 @@ Results that contain rows are kept per session and end with it; shared ones cont
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
 
 import calib
 from calib import Predictions, answers, diagrams, stats
-from calib.answers.calibrated import vector_losses
 from calib.answers.confirmation import confirm_choice
 from calib.answers.costly_actions import choose_actions
-from calib.answers.cuts import LEAST_ROWS, cross_cuts
+from calib.answers.cuts import LEAST_ROWS
 from calib.calibrators.canonical import SimplexScheme
 from calib.data.defaults import N_BINS
 from calib.data.equal_rows import overlap
 from calib.data.kinds import KINDS
 from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import Announcement
-from calib.data.splits import units_of
 from calib.data.times import are_dates, is_time
-from calib.diagrams.bin_sweep import binned_sweeps
 from calib.diagrams.living_picture import living_picture
 from calib.diagrams.row_lists import cell_order
 from calib.diagrams.three_class_views import rows_of_classes
@@ -41,12 +36,12 @@ from calib.evidence.rows import Rows
 from calib.scale.summary import Summary
 from calib.stats.binless import compared_rows, kernel_test
 from calib.stats.decompositions import corp_curve
-from calib.stats.floors import noise_floors, problem_floors
+from calib.stats.floors import noise_floors
 from calib.stats.intervals import interval_needs_rows, measure_interval
 from calib.stats.measures import MEASURES, Measure
 from pages.shared.isolation import computing
 from pages.shared.kept import kept
-from pages.shared.session import BASE, By, Dataset, Method, class_wise, dataset, methods, notions
+from pages.shared.session import BASE, Dataset, Method, class_wise, dataset, methods, notions
 from pages.shared.work import compute
 
 Result = TypeVar("Result")
@@ -61,7 +56,7 @@ TRYING = "Trying every calibrator"
 OF_ALL_CLASSES = frozenset({calib.metrics, choose_actions, confirm_choice})
 #: Functions whose results hold rows.
 HOLDING_ROWS = frozenset(
-    {cell_order, corp_curve, calib.compare_models, calib.risk_coverage, calib.sweep_models}
+    {cell_order, corp_curve, calib.compare_models, calib.risk_coverage}
     | {diagrams.class_binning, living_picture}
 )
 #: Views of many classes as three.
@@ -159,24 +154,11 @@ def rows_of(
 
 
 @kept(rows=True)
-def rows_of_group(
-    method: Method,
-    column: CutsAt,
-    group: int,
-    n_bins: int,
-    bin_: int | None = None,
-    predicted: int | None = None,
-) -> np.ndarray | None:
-    """Return the evaluation rows of a group, of one bin or predicted class; None for a summary."""
+def rows_of_group(method: Method, column: CutsAt, group: int) -> np.ndarray | None:
+    """Return the evaluation rows of a group; None for a summary."""
     if isinstance(method.evidence, Summary):
         return None
-    inside = cut_of(dataset().evaluation, column).code[method.evidence.counts] == group
-    if predicted is not None:
-        inside &= top_label(method.evidence.predictions)[0] == predicted
-    if bin_ is None:
-        return np.flatnonzero(inside)
-    pooled = rows_of(method, "confidence", n_bins, bin_=bin_)
-    return pooled[inside[pooled]]
+    return np.flatnonzero(cut_of(dataset().evaluation, column).code[method.evidence.counts] == group)
 
 
 @kept(rows=True)
@@ -241,6 +223,7 @@ def intervals(method: Method, n_bins: int) -> dict[str, tuple[float, float]]:
 
 @kept()
 def advice(data: Dataset) -> answers.Recommendation:
+    """Choose on the calibration rows, and confirm on the others."""
     return compute(TRYING, calib.recommend, data.calibration, confirm=data.evaluation)
 
 
@@ -252,14 +235,10 @@ def pairs(method: Method) -> stats.CalibrationTest | None:
     return compute("Comparing pairs of rows", kernel_test, *rows, method.evidence.n_samples)
 
 
-@kept(rows=True)
-def losses(method: Method) -> dict[str, np.ndarray]:
-    both = method.rows.predictions, methods()[BASE].rows.predictions
-    return compute("Scoring every row", vector_losses, *both)
+# Groups of rows, cut from further columns.
 
-
-# Slices: groups of rows, cut from further columns.
-
+#: A column of the metadata, and where it is cut (`at` of `calib.answers.cut_column`).
+By = tuple[str, int | Sequence[float] | str | None]
 #: Where columns are cut, by name, as one hashable value.
 CutsAt = tuple[By, ...]
 
@@ -294,8 +273,10 @@ def cuts(rows: Announcement | Summary, at: CutsAt) -> dict[str, answers.Cut | st
 
 
 def cut_of(rows: Announcement | Summary, column: CutsAt) -> answers.Cut:
-    """Return the groups of one column, or of two at once."""
-    return reduce(cross_cuts, (cut for cut in cuts(rows, column).values() if isinstance(cut, answers.Cut)))
+    """Return the groups of a column that has groups."""
+    (cut,) = cuts(rows, column).values()
+    assert isinstance(cut, answers.Cut), "pages offer columns that have groups"
+    return cut
 
 
 def grouping(method: Method, n_bins: int) -> dict[str, Any]:
@@ -305,7 +286,7 @@ def grouping(method: Method, n_bins: int) -> dict[str, Any]:
 
 
 def grouped_by(method: Method, column: CutsAt) -> answers.Cut | str:
-    """Return the groups of one column, or of two at once; for a summary, the name of its column."""
+    """Return the groups of a column; for a summary, its name."""
     return cut_of(dataset().evaluation, column) if isinstance(method.evidence, Rows) else column[0][0]
 
 
@@ -330,76 +311,16 @@ def over_time(method: Method, time: str) -> answers.OverTime:
     return compute("Looking at the rows over time", calib.over_time, found, time=times)
 
 
-# Calibrators.
-
-
-@kept()
-def held_out_accuracy(data: Dataset, key: str, _calibrator: BaseEstimator) -> stats.PairedInterval:
-    rows = Rows(data.calibration)
-    fitting, checking = (rows.take(half) for half in halves(rows))
-    parts, words = (fitting.predictions, checking.predictions), "Checking what it does to the accuracy"
-    _, scores = compute(words, computing.fit, _calibrator, *parts)
-    return calib.paired_interval(checking, checking.of_scores(scores), metric="accuracy")
-
-
-@kept()
-def ranks(before: Method, after: Method, n_bins: int) -> pd.DataFrame:
-    rows = before.rows.predictions
-    ranked = after.calibrator.predict_top_k(rows)
-    of_ranks = before.rows.of_scores(ranked)
-    table = []
-    for name, evidence in (("before", before.rows), ("after", of_ranks)):
-        binary = calib.reduce_to_binary(evidence, notion="top-k-confidence", top_k=ranked.n_ranks)
-        bins: dict[str, Any] = {"n_bins": n_bins, "strategy": evidence.strategy}
-        found = compute("Redrawing outcomes", problem_floors, binary, **bins)
-        for at, problem in enumerate(found.problem):
-            inside = slice(binary.offsets[problem], binary.offsets[problem + 1])
-            table.append(
-                {
-                    "rank": int(problem) + 1,
-                    "stage": name,
-                    "says": float(binary.scores[inside].mean(dtype=np.float64)),
-                    "right": float(binary.outcomes[inside].mean()),
-                    "error": found.observed[at],
-                    "floor": found.mean[at],
-                    "p": found.p_value[at],
-                }
-            )
-    return pd.DataFrame(table)
-
-
 # Decisions.
 
 
-@kept(rows=True)
-def halves(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-    """Return masks of the rows that choose thresholds and of the rows that check them.
-
-    Rows that belong together are on one side.
-    """
-    unit = units_of(rows.clusters.code, rows.n_samples)
-    n_units = int(unit.max()) + 1
-    half = np.zeros(n_units, dtype=bool)
-    half[np.random.default_rng(0).permutation(n_units)[: n_units // 2]] = True
-    return half[unit], ~half[unit]
-
-
-@kept(rows=True)
-def half_of(method: Method, *, checks: bool) -> Rows:
-    """Return the rows that check rules, or that choose them; all rows if weights do not allow rules."""
-    evidence = about(method, "top-label")
-    assert isinstance(evidence, Rows), "pages say first that a summary has no rows"
-    return evidence if evidence.is_weighted else evidence.take(halves(methods()[BASE].rows)[int(checks)])
-
-
 @kept()
-def decision(method: Method, **options: Any) -> tuple[answers.DecisionRule, answers.RuleEffect]:
-    """Choose a rule on one half of the evaluation rows; return it and its effect on the other half."""
+def decision(method: Method, **options: Any) -> answers.DecisionRule:
+    """Choose a rule on all rows of a method that was not fitted on them."""
     data = dataset()
     if method.calibrator is not None and data.calibration is not None:
         options["overlap"] = overlap(data.evaluation, data.calibration)
-    rule = calib.decide(half_of(method, checks=False), **options)
-    return rule, rule.evaluate(half_of(method, checks=True))
+    return calib.decide(about(method, "top-label"), **options)
 
 
 def second(method: Method) -> Rows:
@@ -412,33 +333,21 @@ def second(method: Method) -> Rows:
 
 
 def validity(
-    method: Method, notion: Notion, label: int | None, n_bins: int
+    method: Method, notion: Notion
 ) -> tuple[diagrams.ValidityCells, dict[str, diagrams.ValidityCurve]]:
     """Return the cells in which the base model and a method are compared, and the curves of both."""
     base = methods()[BASE]
     if isinstance(method.evidence, Summary):
-        cells = diagrams.ValidityCells(calibrators_own=False, labels=None if label is None else (label,))
+        cells = diagrams.ValidityCells(calibrators_own=False)
     else:
-        cells = diagrams.validity_cells(base.rows, method.evidence, notion=notion, label=label)
-    options: dict[str, Any] = {"notion": notion, "label": cells.labels, "n_bins": n_bins}
+        cells = diagrams.validity_cells(base.rows, method.evidence, notion=notion)
+    options: dict[str, Any] = {"notion": notion, "label": cells.labels, "n_bins": N_BINS}
     options |= {"strategy": "discrete" if cells.calibrators_own else "uniform", "n_resamples": CURVE_REDRAWS}
     curves = {method.name: ask(calib.validity_curve, method, **options)}
     if method.name == BASE:
         return cells, curves
     reference = method if cells.calibrators_own else None
     return cells, {BASE: ask(calib.validity_curve, base, reference=reference, **options), **curves}
-
-
-def sweeps(
-    method: Method, data: Dataset, notions: tuple[Notion, ...], metric: str
-) -> Mapping[Notion, diagrams.EceSweep]:
-    """Return errors by the number of bins; histogram binning by bins is fitted again for each number."""
-    binary = getattr(method.calibrator, "binary", None)
-    by_bins = method.evidence.strategy != "uniform" and getattr(binary, "n_bins", None) is not None
-    if by_bins and "vector" in data.kind.has and data.calibration is not None:
-        arguments = (method.calibrator, data.calibration, data.evaluation)
-        return ask(binned_sweeps, *arguments, notions=notions, metric=metric)
-    return {notion: ask(calib.ece_sweep, method, notion=notion, metric=metric) for notion in notions}
 
 
 @kept(rows=True)

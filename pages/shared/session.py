@@ -18,7 +18,6 @@ import streamlit as st
 from sklearn.base import BaseEstimator, clone
 
 from calib import InputError
-from calib.answers import cut_column
 from calib.answers.calibrated import calibrated_scores
 from calib.answers.metric_tables import BASE
 from calib.calibrators.binary import BinaryCalibrator
@@ -26,6 +25,7 @@ from calib.calibrators.multiclass import as_multiclass, groups_in
 from calib.data.kinds import Kind, kind_of
 from calib.data.notions import Notion
 from calib.data.predictions import Announcement, assessed_as_stated
+from calib.data.several_models import pairs_of_models
 from calib.data.validation import group_name
 from calib.datasets import EXAMPLE_TITLES, Example, load_example
 from calib.datasets.example import simulated_columns
@@ -37,17 +37,13 @@ from calib.files.saved.project import FurtherModel, Project, Settings, Upload
 from calib.scale.summary import Summary
 from pages.shared.address import ABOUT_DATA, SHARED
 from pages.shared.isolation import computing, limits
-from pages.shared.kept import ahead, digest, kept
+from pages.shared.kept import digest, kept
 from pages.shared.work import compute
 
-#: Key of the session for the column, and its cuts, that the Slices page passes on to calibrate by.
-BY = "calibrate-by"
 #: Calibration and evaluation rows of a model.
 Pair = tuple[Announcement | None, Announcement | Summary]
-#: The group of each calibration and each evaluation row.
-Groups = tuple[np.ndarray | None, np.ndarray | None]
-#: A column of the metadata, and where it is cut (`at` of `calib.answers.cut_column`).
-By = tuple[str, int | Sequence[float] | str | None]
+#: Rooms that show calibrators: with an upload that names no calibration rows, on the half that checks them.
+OF_CALIBRATORS = frozenset({"Repair", "Validity", "Decide", "Imbalance", "Simplex"})
 #: One line per upload, fit and error: sizes and durations, never names or contents.
 LOG = logging.getLogger("calib.app")
 #: Prefix of the names under which it keeps further models of an upload.
@@ -75,12 +71,14 @@ class Dataset:
     name: str  #: Title, from the example or the user's file name (user text: show it as text only)
     description: str  #: One sentence on where the numbers come from
     simulated: bool  #: Whether they were drawn from a simulated population
-    calibration: Announcement | None  #: Rows to fit calibrators on
-    evaluation: Announcement | Summary  #: Rows every number on screen is computed from, or their sums
+    #: Rows to fit calibrators on; None if the file names none
+    calibration: Announcement | None
+    #: All other labelled rows, or their sums: every number on screen is computed from them
+    evaluation: Announcement | Summary
     truth: np.ndarray | None = None  #: (n,) array: known P(Y = c(x) | x) of the evaluation rows
     example: str | None = None  #: Key of the built-in example
     log: tuple[str, ...] = ()  #: Fixes to the uploaded file that the user accepted
-    #: Share of the uploaded rows that calib drew, with seed 0, for calibration; None if it drew none
+    #: Share of the rows that calib draws, with seed 0, to fit calibrators on: see `checked`
     split: float | None = None
     roles: Roles | None = None  #: The role of each column of the uploaded file
     upload: Upload | None = None  #: The uploaded files as they were, and the fixes accepted in them
@@ -100,6 +98,25 @@ class Dataset:
         calibration, evaluation = changed[self.model]
         models = changed if self.models else self.models
         return replace(self, calibration=calibration, evaluation=evaluation, models=models, **fields)
+
+    @cached_property
+    def checked(self) -> Dataset:
+        """The data to fit and check calibrators: with `split`, the labelled rows in two parts."""
+        if self.calibration is not None or self.split is None or not self.has_rows:
+            return self
+        every = {name: rows for name, (_, rows) in self.models.items()} or {self.model: self.evaluation}
+        try:
+            pairs = pairs_of_models(every, self.split)
+        except InputError:  # all rows belong together: pages say that calibration rows are missing
+            return self
+        calibration, evaluation = pairs[self.model]
+        models = pairs if self.models else self.models
+        return replace(self, calibration=calibration, evaluation=evaluation, models=models)
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether these are the parts of the rows that calib drew."""
+        return self.split is not None and self.calibration is not None
 
     @cached_property
     def evidence(self) -> Rows | Summary:
@@ -141,7 +158,6 @@ class Method:
     key: str  #: Digest of data and settings: results are cached under it
     calibrator: BaseEstimator | None = None  #: The fitted calibrator; None for a base model
     choices: int = 1  #: Calibrators from which the labels of the calibration rows chose it, itself included
-    unasked: bool = False  #: Whether a page fitted it by itself, as Compare does
 
     @property
     def rows(self) -> Rows:
@@ -156,7 +172,10 @@ class Method:
 
 
 def dataset() -> Dataset:
-    """Return the data on screen; a fresh session opens the example named in the URL, or the default."""
+    """Return the data on screen: in rooms of `OF_CALIBRATORS` as `Dataset.checked`.
+
+    A fresh session opens the example named in the URL, or the default.
+    """
     if "dataset" not in st.session_state:
         st.session_state["lost"] = [name for name in ("data", "fitted") if name in st.query_params]
         name = st.query_params.get("example", DEFAULT_EXAMPLE)
@@ -168,7 +187,9 @@ def dataset() -> Dataset:
         if (model := st.query_params.get("model")) in st.session_state["dataset"].models:
             show_model(model)
     data: Dataset = st.session_state["dataset"]
-    return data
+    room = st.session_state.get("page-shown")
+    alone = room == "Decide" and not st.session_state["methods"]  # the model decides on all rows
+    return data.checked if room in OF_CALIBRATORS and not alone else data
 
 
 def name_data_in_address() -> None:
@@ -197,10 +218,7 @@ def lost() -> list[str]:
 
 
 def use(data: Dataset, found: Sequence[Method] = ()) -> None:
-    """Put other data on screen; `undo` brings back the previous data.
-
-    `found` are the base model and the calibrators already fitted on these data.
-    """
+    """Put other data on screen, with calibrators already fitted on them; `undo` brings the previous back."""
     _check_limits(data, found)
     st.session_state["lost"] = []
     LOG.info(
@@ -218,13 +236,7 @@ def _put(data: Dataset, found: Sequence[Method] = ()) -> None:
     if "dataset" in st.session_state:
         st.session_state["previous"] = tuple(st.session_state[name] for name in ON_SCREEN)
     st.session_state["dataset"], st.session_state["elsewhere"] = data, {}
-    st.session_state["fits"] = len(found) > 1
-    _begin_model(data, found)
-
-
-def _begin_model(data: Dataset, found: Sequence[Method] = ()) -> None:
-    """Store the methods of the model on screen, by default the model alone."""
-    found = found or [base_of(data)]
+    st.session_state["fits"] = bool(found)
     st.session_state["methods"] = {method.name: method for method in found}
 
 
@@ -234,9 +246,8 @@ def show_model(name: str) -> None:
     if name == data.model:
         return
     elsewhere = {**st.session_state["elsewhere"], data.model: st.session_state["methods"]}
-    found = elsewhere.pop(name, {})
+    st.session_state["methods"] = elsewhere.pop(name, {})
     st.session_state["dataset"], st.session_state["elsewhere"] = data.of_model(name), elsewhere
-    _begin_model(st.session_state["dataset"], list(found.values()))
 
 
 def base_models() -> dict[str, Method]:
@@ -259,15 +270,14 @@ def use_renamed(data: Dataset, changed: Callable[[Announcement], Announcement], 
     `changed` gives predictions the new names and order. Fitted calibrators get the new names; if classes
     moved, calibrators are fitted again, except calibrators for groups.
     """
-    before, (_, *others) = dataset(), methods().values()
-    found = [base_of(data)]
-    for method in others:
+    before, found = dataset().checked, list[Method]()
+    for method in (others := list(fitted().values())):
         if not moved:
             calibrator = copy.copy(method.calibrator)
             if getattr(calibrator, "class_names_", None) is not None:
                 calibrator.class_names_ = data.evaluation.class_names
             evidence = method.rows.of_scores(changed(method.rows.predictions))
-            key = method.key.replace(before.digest, data.digest, 1)
+            key = method.key.replace(before.digest, data.checked.digest, 1)
             found.append(replace(method, calibrator=calibrator, evidence=evidence, key=key))
     use(data, found)
     if moved:
@@ -278,26 +288,25 @@ def use_renamed(data: Dataset, changed: Callable[[Announcement], Announcement], 
 
 def as_project() -> Project:
     """Return the data on screen with the session's calibrators, further models, settings and notes."""
-    data, elsewhere = dataset(), st.session_state["elsewhere"]
+    data, elsewhere = st.session_state["dataset"], st.session_state["elsewhere"]
     return Project(
         **{name: getattr(data, name) for name in SAVED},
         fixes=data.log,
         models={
-            name: FurtherModel(evaluation, calibration, **_fitted_of(elsewhere.get(name, {})))
+            name: FurtherModel(evaluation, calibration, **_saved(elsewhere.get(name, {})))
             for name, (calibration, evaluation) in data.models.items()
             if name != data.model
         },
         settings=_settings(),
         notes=notes(),
-        **_fitted_of(methods()),
+        **_saved(fitted()),
     )
 
 
-def _fitted_of(held: Mapping[str, Method]) -> dict[str, Any]:
-    """Return the calibrators among methods, each with its `choices`, for a project."""
-    fitted = {name: method for name, method in held.items() if method.calibrator is not None}
-    choices = {name: method.choices for name, method in fitted.items() if method.choices > 1}
-    return {"calibrators": {name: method.calibrator for name, method in fitted.items()}, "choices": choices}
+def _saved(held: Mapping[str, Method]) -> dict[str, Any]:
+    """Return the calibrators of methods, each with its `choices`, for a project."""
+    choices = {name: method.choices for name, method in held.items() if method.choices > 1}
+    return {"calibrators": {name: method.calibrator for name, method in held.items()}, "choices": choices}
 
 
 def _settings() -> Settings:
@@ -335,8 +344,8 @@ def open_project(project: Project) -> None:
 
 
 def _found(data: Dataset, source: Project | FurtherModel) -> list[Method]:
-    """Return the model on screen, and the calibrators that a project holds for it, applied."""
-    found = [base_of(data)]
+    """Return the calibrators that a project holds for the model on screen, applied."""
+    data, found = data.checked, list[Method]()
     for name, calibrator in source.calibrators.items():
         # By content: a file may hold other values under the settings that a fit here would have.
         key = f"{data.digest}/{hashlib.sha256(dumps(calibrator)).hexdigest()}"
@@ -416,21 +425,26 @@ def from_example(name: str) -> Dataset:
     return (data.of_model(next(iter(models))) if models else data).changed(assessed_as_stated)
 
 
-def methods(*, every: bool = False) -> dict[str, Method]:
-    """Return the base model and the recommended and requested methods; with `every`, also Compare's."""
+def fitted() -> dict[str, Method]:
+    """Return the calibrators of this session, applied to the rows that check them."""
     dataset()
-    return {
-        name: method for name, method in st.session_state["methods"].items() if every or not method.unasked
-    }
+    found: dict[str, Method] = st.session_state["methods"]
+    return found
+
+
+def methods() -> dict[str, Method]:
+    """Return the base model, and what was fitted if the rows on screen are the rows that check it."""
+    data = dataset()
+    return {BASE: base_of(data), **(fitted() if data is data.checked else {})}
 
 
 def fit(
-    name: str, calibrator: BaseEstimator, choices: int = 1, by: By | None = None, *, unasked: bool = False
+    name: str, calibrator: BaseEstimator, choices: int = 1, by: str | None = None, *, asked: bool = True
 ) -> Method:
     """Fit a calibrator on the calibration rows and store it under `name`; `choices` as in `Method`.
 
-    `by` is the column whose groups it conditions on, if it does. `unasked` says that the page can fit it
-    again by itself, so that its loss is not reported.
+    `by` is the column whose values it conditions on, if it does. `asked` says that the user asked for it, so
+    that its loss is reported.
 
     Raises
     ------
@@ -438,55 +452,41 @@ def fit(
         If it cannot be fitted, or its scores would exceed what a session or the server may hold; nothing is
         stored then.
     """
-    key = f"{st.session_state['dataset'].digest}/{calibrator!r}/{by!r}"
-    fitted_before: Method | None = st.session_state["methods"].get(name)
-    if fitted_before is not None and fitted_before.key == key:
-        choices, unasked = max(choices, fitted_before.choices), unasked and fitted_before.unasked
-        return store(replace(fitted_before, choices=choices, unasked=unasked))
-    method = replace(_fit(name, calibrator, by), choices=choices, unasked=unasked)
+    data = st.session_state["dataset"].checked
+    key = f"{data.digest}/{calibrator!r}/{by!r}"
+    before = fitted().get(name)
+    if before is not None and before.key == key:
+        return store(replace(before, choices=max(choices, before.choices)))
+    assert data.calibration is not None, "pages ask for calibration rows before they offer to fit"
+    groups = tuple(_groups(rows, by) for rows in (data.calibration, data.evaluation))
+    begin = time.perf_counter()
+    done, scores = _fitted(key, name, calibrator, data.calibration, data.evaluation, groups)
+    LOG.info("fit rows=%d seconds=%.2f", data.calibration.n_samples, time.perf_counter() - begin)
+    method = Method(name, _evidence_of(scores, data), key, done, choices)
     _check_limits(method)
-    if not unasked:
+    if asked:
         _chosen()
     return store(method)
 
 
-def begin_fits(calibrators: Mapping[str, BaseEstimator]) -> None:
-    """Begin to fit calibrators one after the other: the page assesses each while the next is fitted."""
-    data, fitted = dataset(), {method.key for method in methods(every=True).values()}
-    calls = [_call_to_fit(data, name, calibrator) for name, calibrator in calibrators.items()]
-    ahead(*(call for call in calls if call[1] not in fitted))
-
-
-def _call_to_fit(
-    data: Dataset,
-    name: str,
-    calibrator: BaseEstimator,
-    by: By | None = None,
-    groups: Groups = (None, None),
-) -> tuple[Any, ...]:
-    """Return the kept function that fits, and its arguments."""
-    key = f"{data.digest}/{calibrator!r}/{by!r}"
-    return _fitted, key, name, calibrator, data.calibration, data.evaluation, groups
+def on_all_rows(method: Method) -> tuple[BaseEstimator, Announcement | None]:
+    """Return a calibrator to hand out, fitted on all rows if calib drew the rows of its fit, and its rows."""
+    data: Dataset = st.session_state["dataset"]
+    if not data.checked.is_divided or data.calibration is not None:
+        return method.calibrator, data.calibration
+    groups = groups_in(method.calibrator, method.rows.predictions.metadata)
+    column = None if groups is None else str(groups.name)
+    rows, key = data.evaluation, f"{method.key}/{data.digest}"
+    assert not isinstance(rows, Summary), "a summary has no rows to divide"
+    shown = rows.take(slice(0, 1))  # nobody asks for its scores
+    both = _groups(rows, column), _groups(shown, column)
+    return _fitted(key, method.name, clone(method.calibrator), rows, shown, both)[0], rows
 
 
 def _chosen() -> None:
     """Note that the session now holds what the user asked for, so that its loss can be reported."""
     st.session_state["fits"] = True
     st.session_state["lost"] = [name for name in lost() if name != "fitted"]
-
-
-def _fit(name: str, calibrator: BaseEstimator, by: By | None = None) -> Method:
-    data: Dataset = st.session_state["dataset"]
-    assert data.calibration is not None, "pages ask for calibration rows before they offer to fit"
-    groups: Groups = (None, None)
-    if by is not None:
-        data, groups = _grouped(data, by)
-        st.session_state["dataset"] = data
-    call, key, *arguments = _call_to_fit(data, name, calibrator, by, groups)
-    begin = time.perf_counter()
-    fitted, scores = call(key, *arguments)
-    LOG.info("fit rows=%d seconds=%.2f", data.calibration.n_samples, time.perf_counter() - begin)
-    return Method(name, _evidence_of(scores, data), key, fitted)
 
 
 def _evidence_of(scores: Announcement, data: Dataset) -> Rows:
@@ -497,24 +497,13 @@ def _evidence_of(scores: Announcement, data: Dataset) -> Rows:
     return found
 
 
-def _grouped(data: Dataset, by: By) -> tuple[Dataset, tuple[np.ndarray, np.ndarray]]:
-    """Return the groups of calibration and evaluation rows, and the data with them as a column.
-
-    Both are cut at the same places. The column is for project files: only ranges and months need it.
-    """
-    column, at = by
-    found, parts = [], []
-    for rows in (data.calibration, data.evaluation):
-        if rows.metadata is None or column not in rows.metadata:
-            raise InputError(f"not all rows have the column {column!r}; choose another column")
-        cut = cut_column(rows.metadata[column], name=column, at=at)
-        at = cut.edges or at  # the evaluation rows are cut where the calibration rows are
-        found.append(np.array(cut.groups, dtype=object)[cut.code])
-        parts.append(rows.with_metadata(rows.metadata.assign(**{f"{column} (groups)": found[-1]})))
-    if set(data.evaluation.metadata[column].map(group_name)) != set(found[1]):
-        models = data.models and {**data.models, data.model: (parts[0], parts[1])}
-        data = replace(data, calibration=parts[0], evaluation=parts[1], models=models)
-    return data, (found[0], found[1])
+def _groups(rows: Announcement, column: str | None) -> np.ndarray | None:
+    """Return the group of each row in a column."""
+    if column is None:
+        return None
+    if rows.metadata is None or column not in rows.metadata:
+        raise InputError(f"not all rows have the column {column!r}; choose another column")
+    return rows.metadata[column].map(group_name).to_numpy(dtype=object)
 
 
 def groups_of(method: Method, n_rows: int | None = None) -> np.ndarray | None:
@@ -526,7 +515,7 @@ def groups_of(method: Method, n_rows: int | None = None) -> np.ndarray | None:
 
 def add_model(name: str, pair: Pair) -> None:
     """Add a model on the same rows, with its calibration and evaluation rows."""
-    data = dataset()
+    data: Dataset = st.session_state["dataset"]
     model = data.model or Path(data.name).stem
     models = data.models or {model: (data.calibration, data.evaluation)}
     if name in models:
@@ -556,10 +545,8 @@ def described_calibrator(method: Method, data: Dataset) -> BaseEstimator:
 
 
 def remove(name: str) -> None:
-    """Remove a stored method (never the base model)."""
-    if name != BASE:
-        found: dict[str, Method] = st.session_state["methods"]
-        st.session_state["methods"] = {other: method for other, method in found.items() if other != name}
+    """Remove a fitted calibrator."""
+    st.session_state["methods"] = {other: method for other, method in fitted().items() if other != name}
 
 
 def class_wise() -> bool:
@@ -589,6 +576,6 @@ def _fitted(
     _calibrator: BaseEstimator,
     _calibration: Announcement,
     _evaluation: Announcement,
-    _groups: Groups,
+    _groups: tuple[Any, ...],
 ) -> tuple[BaseEstimator, Announcement]:
     return compute(f"Fitting {_name}", computing.fit, _calibrator, _calibration, _evaluation, groups=_groups)

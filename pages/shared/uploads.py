@@ -246,13 +246,11 @@ def accepted(reading: Reading, split: float) -> Dataset:
     how, drawn = "calibration and evaluation rows as uploaded", None
     if all(isinstance(rows, tuple) for rows in given.values()):
         pairs = pairs_of_models(given)
-    elif split > 0:
-        drawn = split
-        pairs = pairs_of_models(given, split)
-        how = f"{split:.0%} of the rows, drawn at random within each class (seed 0), are for calibration"
     else:
         pairs = {name: (None, rows) for name, rows in on_common_rows(given).items()}
-        how = "all rows are for evaluation; there are no calibration rows"
+        how, drawn = "all rows count", split or None
+        if split:
+            how += f"; calibrators are chosen on {split:.0%}, drawn at random within each class (seed 0)"
     pairs = {
         name: (calibration and rows_that_count(calibration), rows_that_count(rows))
         for name, (calibration, rows) in pairs.items()

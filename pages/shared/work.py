@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.shared.isolation.computing import LONG, Job
+from pages.shared.isolation.process import JobEnded
 from pages.shared.kept import LOOK, begun, forget, is_ahead, is_kept, leave_if, tell
 
 Parameters = ParamSpec("Parameters")
@@ -80,6 +81,12 @@ def when_there(words: str, function: Any, *arguments: Any) -> Any:
         return None
     _follow(number, words, function, *arguments)
     return None
+
+
+def offer_again(error: JobEnded, function: Any, *arguments: Any) -> None:
+    """Say why a computation of `when_there` ended, with a button that begins it again."""
+    st.warning(f"{str(error)[0].upper()}{str(error)[1:]}")
+    st.button("Try again", key="try-again", on_click=forget, args=(function, *arguments))
 
 
 @st.fragment(run_every=LOOK)

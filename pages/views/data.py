@@ -221,7 +221,7 @@ def show_state(reading: Reading, data: Dataset, *, used: bool, missing: bool) ->
                     "pages/views/repair.py",
                     label="Which model is better",
                     icon=ui.ARROW,
-                    query_params={"repair_tab": "Compare"},
+                    query_params={"repair_tab": "Candidates"},
                 )
     show_file(reading, data)
 

@@ -1,21 +1,271 @@
-"""Groups: whether a group is worse than the rest, and whether calibration changed."""
+"""Groups: which groups of rows are off by more than all other rows, and whether that changed over time."""
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from calib import InputError, MulticlassToBinary, answers, diagrams, slices
+from calib.answers import Cut
+from calib.answers.cuts import DATE_PARTS, QUANTILES, parse_cuts
+from calib.answers.slice_tables import SLICE_COLUMNS, SliceTable
+from calib.calibrators.catalogue import name_of
+from calib.data.defaults import N_BINS
+from calib.diagrams.monitoring import Watched
+from calib.diagrams.reliability_diagrams import cell_words
+from calib.diagrams.slice_maps import slice_heat
+from calib.stats.arrivals import time_words
+from pages.shared import page_results as results
 from pages.shared import widgets as ui
-from pages.shared.page_parts import run_tab
+from pages.shared.isolation import reader
+from pages.shared.needs import need_kind
+from pages.shared.panels.rows_panel import rows_panel
+from pages.shared.session import BASE, dataset, fit, methods
+from pages.shared.uploads import read_once
+
+#: Columns chosen at first, and groups drawn.
+FIRST, DRAWN = 6, 12
+#: Groups that the first sentence names.
+MOST_SAID = 2
+SHOWN = ("column", "group", "count", "accuracy", "confidence", "gap", "gap_of_rest", "differs")
+FORMATS = {"count": "localized", "accuracy": "%.3f", "confidence": "%.3f", "ratio": "%.2f"}
+FORMATS |= dict.fromkeys(("gap", "gap_of_rest"), "%+.3f")
+#: Where rows in time come from.
+ROWS, STATE = "The data on screen", "A state of calib watch"
+NO_TIMES = "No column says when a row was scored. Add one with dates, such as scored_at, to your file."
+CHANGES = dict.fromkeys(("before", "since", "difference", "lower", "upper"), "%+.3f") | {"p": "%.2g"}
+
+
+def edges_of(name: str, cut: Cut) -> Any:
+    """Ask where a column of numbers or dates is cut; return `at` of `cut_column`."""
+    if cut.how == "dates":
+        parts = list(DATE_PARTS)
+        return st.selectbox(f"{name} by", parts, parts.index("month"), key=f"cut-{name}")
+    text = st.text_input(
+        f"{name} at",
+        key=f"cut-{name}",
+        placeholder=", ".join(f"{edge:.6g}" for edge in cut.edges),
+        help=f"Numbers, separated by commas, or =8 for 8 groups; empty: {QUANTILES} groups of equal size.",
+    )
+    try:
+        return parse_cuts([f"{name}={text}"], [name])[name] if text.strip() else None
+    except InputError as error:
+        st.error(ui.escaped(error))
+        return None
+
+
+def chosen_columns() -> results.CutsAt:
+    """Ask which columns groups are cut from, and where; return none if there are none."""
+    columns = results.further_columns(data.evaluation)
+    default = results.cuts(data.evaluation, tuple((name, None) for name in columns))
+    offered = [name for name, cut in default.items() if isinstance(cut, Cut) and len(cut.groups) > 1]
+    if not offered:
+        reason = next((f" ({cut})" for cut in default.values() if isinstance(cut, str)), "")
+        st.info(
+            f"No column has groups{ui.escaped(reason)}. Add columns to your file, such as a site, an age or "
+            "a date; a summary needs `calib summarize --by`."
+        )
+        ui.link_to_data()
+        return ()
+    left, right = st.columns([5, 1], vertical_alignment="bottom")
+    chosen = left.multiselect("Columns", offered, offered[:FIRST], key="slice-columns")
+    with right.popover("Cuts", width="stretch"):
+        editable = [name for name in chosen if default[name].how != "values"]
+        where = {name: edges_of(name, default[name]) for name in editable}
+        if not editable:
+            st.caption("Columns of numbers or dates can be cut elsewhere; none is chosen.")
+    at: results.CutsAt = tuple((name, where.get(name)) for name in chosen)
+    for name, cut in results.cuts(data.evaluation, at).items():
+        if isinstance(cut, str):
+            st.error(f"{ui.literal(name)} is not cut: {ui.escaped(cut)}.")
+            return ()
+    return at
+
+
+def show_against_the_rest() -> None:
+    """Compare each group with all other rows, and show the one that is clicked."""
+    if not (at := chosen_columns()):
+        return
+    groups = [results.grouped_by(base, (column,)) for column in at]
+    table = results.ask(slices, base, groups=groups, **results.grouping(base, n_bins))
+    apart = [
+        f"{ui.literal(column)} {ui.literal(group)} is {words}"
+        for (column, group), words in table.differences("**{}**").items()
+    ]
+    more = f"; and {len(apart) - MOST_SAID} more" if len(apart) > MOST_SAID else ""
+    st.markdown(f"{table.words('**{}**')}." + (f" {'; '.join(apart[:MOST_SAID])}{more}." if apart else ""))
+    main, side = ui.beside("slice")
+    with main:
+        draw_groups(table)
+    with side:
+        show_group(table, at)
+    list_groups(table)
+
+
+def open_group(table: SliceTable, row: int | None) -> None:
+    """Show a group of the table."""
+    if row is not None:
+        st.session_state["slice-group"] = table.column[row], str(table.group[row])
+        st.session_state["slice-rows-open"] = True
+
+
+def draw_groups(table: SliceTable) -> None:
+    """Draw the first groups; a click on one opens it beside them."""
+    compared = np.flatnonzero(np.isfinite(table.lower[:DRAWN]))
+    columns = np.array([str(name).removesuffix(" (simulated)") for name in table.column], dtype=object)
+
+    def pick() -> None:
+        if "point_index" in (point := ui.clicked("slice-differences")):
+            open_group(table, int(compared[point["point_index"]]))
+
+    ui.chart(
+        diagrams.draw_slice_gaps(replace(table, column=columns).first(DRAWN)),
+        "slice-differences",
+        table=table.frame,
+        alt="Gap of each group minus the gap of all other rows, with its interval",
+        on_select=pick,
+    )
+    st.caption("Orange: lower than in all other rows. Blue: higher. Grey: not distinguishable.")
+
+
+def list_groups(table: SliceTable) -> None:
+    """List the groups; a click on one opens it."""
+    whole = table.frame()
+    heads = {**SLICE_COLUMNS, "gap_of_rest": ("All others", SLICE_COLUMNS["gap_of_rest"][1])}
+    st.dataframe(
+        whole,
+        key="slice-table",
+        hide_index=True,
+        height=35 * min(len(whole) + 1, 9) + 2,
+        column_order=SHOWN if data.event is None else (*SHOWN, "ratio"),
+        column_config=ui.columns_of(heads, FORMATS),
+        on_select=lambda: open_group(table, ui.ticked("slice-table")),
+        selection_mode=["single-row", "single-cell"],
+    )
+    ui.download(whole, "slices")
+
+
+def show_group(table: SliceTable, at: results.CutsAt) -> None:
+    """Show the reliability diagram and the rows of the chosen group, and calibrate by its column."""
+    known = [(name, str(group)) for name, group in zip(table.column, table.group, strict=True)]
+    name, group = chosen if (chosen := st.session_state.get("slice-group")) in known else known[0]
+    line, column = known.index((name, group)), next((each,) for each in at if each[0] == name)
+    cut = results.cut_of(data.evaluation, column)
+    st.subheader(f"{ui.escaped(name)}: {ui.escaped(group)}", anchor=False)
+    cell = table.confidence[line], table.accuracy[line], table.count[line]
+    words = cell_words(*cell, "**{}**", ui.event_of(data))
+    st.markdown(f"{words[0].upper()}{words[1:]}.")
+    code = cut.groups.index(group)
+    heat = results.ask(
+        slice_heat, base, column=results.grouped_by(base, column), groups=(code,), n_bins=n_bins
+    )
+    score = "Confidence" if data.event is None else "Score"
+    ui.chart(
+        diagrams.draw_slice_panels(heat, cut.groups, score, across=1),
+        "slice-one",
+        table=lambda: heat.frame(cut.groups),
+        alt="Reliability diagram of the chosen group",
+    )
+    behind = results.rows_of_group(base, column, code)
+    rows_panel((base,), behind, f"{ui.literal(name)} {ui.literal(group)}", "slice-rows")
+    by_group = data.checked.calibration is not None and not data.kind.scored and cut.how == "values"
+    if by_group and st.button(f"Calibrate by {ui.literal(name)}", icon=ui.ARROW):
+        calibrator = MulticlassToBinary(by=("class", "group"))
+        try:
+            st.session_state["chosen"] = fit(f"{name_of(calibrator)}: {name}", calibrator, by=name).name
+            st.switch_page("pages/views/repair.py")
+        except InputError as error:
+            st.error(f"Not fitted: {ui.escaped(error)}")
+
+
+def show_over_time() -> None:
+    """Say whether the gap changed, and since when."""
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    source = right.segmented_control("Rows", [ROWS, STATE], default=ROWS, required=True, key="time-source")
+    if source == STATE:
+        show_state(left)
+        return
+    offered, columns = results.time_columns(data.evaluation)
+    if not columns:
+        st.info(NO_TIMES)
+        ui.link_to_data()
+        return
+    at = columns.index(offered[0]) if offered else None
+    name = left.selectbox("Time of each row", columns, at, key="time-column")
+    if name is None:
+        st.info(f"Choose the column that says when each row was scored. {NO_TIMES}")
+        return
+    try:
+        show_change(results.over_time(base, name))
+    except InputError as error:
+        st.error(f"{ui.escaped(error)}.")
+
+
+def show_change(result: answers.OverTime) -> None:
+    say = {"changed": st.warning, "wrong from the start": st.info, "no change": st.success}
+    say[result.verdict](ui.escaped(result.words()))
+    ui.chart(
+        diagrams.draw_over_time(result),
+        "over-time",
+        table=lambda: result.blocks,
+        alt="Accuracy minus confidence of blocks of rows, and before and since the change",
+    )
+    line = " Line: before and since the change." if result.split.changed else ""
+    st.caption(f"Marks: blocks of consecutive rows with 95 % intervals.{line}")
+    if not result.classes:
+        return
+    names = data.evaluation.class_names
+    st.write(ui.escaped(result.class_words(names)))
+    table = pd.DataFrame(result.classes)
+    label = table.pop("label")
+    table.insert(0, "name", label if names is None else [names[code] for code in label])
+    table["time"] = table["time"].map(time_words)
+    numbers = st.column_config.NumberColumn
+    heads: dict[str, Any] = {"name": "Predicted class", "changed": "Changed", "time": "Time"}
+    heads |= {"n_before": "Rows before", "n_since": "Rows since"}
+    heads |= {name: numbers(name.capitalize(), format=form) for name, form in CHANGES.items()}
+    st.dataframe(table, hide_index=True, column_config=heads, column_order=list(heads))
+    ui.download(table, "over-time-classes")
+
+
+def show_state(place: Any) -> None:
+    """Show the state of a monitor."""
+    file = place.file_uploader("State that calib watch wrote (JSON)", type="json", key="monitor-file")
+    if file is None:
+        st.info("Upload the file in which calib watch keeps its state. Its results appear here.")
+        return
+    try:
+        result: Watched = read_once("monitor", file)
+    except InputError as error:
+        st.error(f"{ui.escaped(error)}.")
+        return
+    (st.warning if result.alarm else st.success)(ui.escaped(result.words))
+    ui.chart(
+        diagrams.draw_watched(result),
+        "watched",
+        table=result.frame,
+        alt="Outcomes minus scores, with their confidence sequence, and the evidence",
+    )
+    st.caption(
+        "Above: all rows so far; in 95 of 100 streams the truth stays within the band at all times. Below: "
+        "evidence against calibration. A calibrated model reaches the threshold in at most 5 of 100 streams."
+    )
+    st.dataframe(result.units, hide_index=True)
+    ui.download(result.units, "over-time-units")
+
 
 ui.heading(
-    "Groups",
-    "Which groups of rows are off by more, or by less, than all other rows, and did it change over time?",
+    "Groups", "Which groups of rows are off by more, or by less, than all other rows, and did it change?"
 )
+need_kind("Groups")
+reader.pool.start()
+data, base = dataset(), methods()[BASE]
+n_bins = int(st.session_state.get("bins", N_BINS))
 ui.show_tabs(
-    {
-        "Slices": partial(run_tab, "slices"),
-        "Over time": partial(run_tab, "over_time"),
-    },
-    "groups_tab",
-    in_address=True,
+    {"Against the rest": show_against_the_rest, "Over time": show_over_time}, "groups_tab", in_address=True
 )
+ui.next_line("Groups")

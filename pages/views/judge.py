@@ -24,6 +24,17 @@ CHOICES = {
 }
 
 
+#: Columns of the table of rates, and their heads.
+RATES = {
+    "verdict": "Verdict",
+    "judge_rate": "Judge says",
+    "rate": "Truly",
+    "lower": "From",
+    "upper": "To",
+    "agreement": "People agree",
+}
+
+
 def columns_of_roles(table: pd.DataFrame) -> tuple[str, tuple[str, ...], str | None, str | None] | None:
     """Ask which column is which; None until verdict and labels are known. No column is guessed."""
     names = [str(name) for name in table]
@@ -56,17 +67,14 @@ def show_rates(found: Judgement) -> None:
         alt="How often people agree with each verdict, by the judge's confidence, with 95 % intervals",
     )
     table = found.frame()
-    shares = [str(name) for name, column in table.items() if column.dtype.kind == "f"]
-    st.dataframe(
-        table.style.format(dict.fromkeys(shares, "{:.1%}"), na_rep="\u2013"),
-        hide_index=True,
-        column_config={str(name): str(name).replace("_", " ").capitalize() for name in table},
-    )
+    shown = table[list(RATES)].rename(columns=RATES)
+    shares = dict.fromkeys(shown.select_dtypes("float"), "{:.1%}")
+    st.dataframe(shown.style.format(shares), hide_index=True, placeholder="\u2013")
     ui.download(table, "judge-rates")
     st.caption(
-        f"Intervals: 95 %. Cohen's kappa {found.kappa.value:.2f} ({found.kappa.lower:.2f} to "
+        f"Truly: with its 95 % interval. Cohen's kappa {found.kappa.value:.2f} ({found.kappa.lower:.2f} to "
         f"{found.kappa.upper:.2f}), Gwet's AC1 {found.ac1.value:.2f} ({found.ac1.lower:.2f} to "
-        f"{found.ac1.upper:.2f}). Kappa is low if one class is rare, however often people agree."
+        f"{found.ac1.upper:.2f})."
     )
 
 

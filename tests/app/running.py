@@ -18,8 +18,8 @@ PAGES = [path.relative_to(ROOT).as_posix() for path in PAGE_FILES]
 ROOM_TABS = {
     "overview": ("Answer", "How sure is each number?"),
     "reliability": ("Bins", "Classes"),
-    "groups": ("Slices", "Over time"),
-    "repair": ("Calibrate", "Compare", "Apply"),
+    "groups": ("Against the rest", "Over time"),
+    "repair": ("Before and after", "Numbers", "Candidates", "Apply"),
     "learn": ("Lessons", "Glossary"),
 }
 #: Every room at each of its tabs.
@@ -76,7 +76,7 @@ def turn_to(app: AppTest, room: str, tab: str = "") -> AppTest:
     """Open a room at one of its tabs, by default the first."""
     app.switch_page(f"pages/views/{room}.py").run()
     key, tab = f"{room}_tab", tab or ROOM_TABS.get(room, ("",))[0]
-    if tab and app.session_state[key] != tab:
+    if tab and key in app.session_state and app.session_state[key] != tab:
         open_tab(app, key, tab)
     return app
 
@@ -101,7 +101,7 @@ def words_of_tabs(app: AppTest) -> str:
 
 def with_binning(app: AppTest) -> str:
     """Put top-label histogram binning with 50 points per bin among the methods; return its name."""
-    data = app.session_state["dataset"]
+    data = app.session_state["dataset"].checked
     calibrator = fit_on(for_kind(make_calibrator(), data.kind.name), data.calibration)
     evidence = data.evidence.of_scores(calibrated_scores(calibrator, data.evaluation))
     name = name_of(calibrator)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from pages.shared.widgets import MADE_AT_ONCE
-from tests.app.running import PLACES, open_page, press, turn_to, with_binning, words
+from tests.app.running import PLACES, open_page, press, turn_to, words
 
 
 @pytest.fixture(scope="module")
@@ -45,13 +45,10 @@ def test_a_figure_is_made_when_asked_for_and_offered_until_the_page_runs_again()
 
 def test_a_large_table_is_made_when_asked_for():
     app = open_page("pages/views/repair.py", repair_tab="Apply", example="two-patients")
-    with_binning(app)
     random = np.random.default_rng(0)
     names = list(app.session_state["dataset"].evaluation.class_names)
     rows = random.dirichlet(np.ones(len(names)), MADE_AT_ONCE // 2)
     content = pd.DataFrame(rows, columns=names).to_csv(index=False).encode()
-    choice = next(group for group in app.segmented_control if group.label == "Calibrator")
-    choice.set_value("Fitted in this session").run()
     app.file_uploader(key="apply-file").upload("new.csv", content, "text/csv").run()
     assert not app.exception
     assert "rows; on average" in words(app), [e.value for e in [*app.error, *app.info]]

@@ -22,7 +22,7 @@ def test_numbers_of_the_example_are_the_librarys(answers):
     text = words(app)
     assert f"kappa {found.kappa.value:.2f}" in text
     assert "Simulated" in text
-    assert app.dataframe[0].value["rate"].tolist() == found.frame()["rate"].tolist()
+    assert app.dataframe[0].value["Truly"].tolist() == found.frame()["rate"].tolist()
     assert app.dataframe[1].value["n_next"].sum() == 50
     app.number_input(key="judge-next").set_value(80).run()
     assert app.dataframe[1].value["n_next"].tolist() == found.next_rows(80).n_next.tolist()
@@ -37,8 +37,8 @@ def test_a_file_is_judged_by_the_columns_that_are_chosen(answers):
     assert "Choose the column" in words(app)
     app.multiselect(key="judge-human").set_value(["anna"]).run()
     found = judge(answers["verdict"], answers["human"], answers["confidence"])
-    assert app.dataframe[0].value["rate"].tolist() == pytest.approx(found.frame()["rate"].tolist())
+    assert app.dataframe[0].value["Truly"].tolist() == pytest.approx(found.frame()["rate"].tolist())
     app.selectbox(key="judge-chosen").set_value("otherwise").run()
-    assert app.dataframe[0].value["rate"].isna().all()
+    assert app.dataframe[0].value["Truly"].isna().all()
     app.selectbox(key="judge-verdict").set_value("id").run()
     assert "share no class" in app.error[0].value

@@ -22,14 +22,13 @@ from sklearn.base import BaseEstimator
 import calib
 from calib import Predictions, diagrams, stats
 from calib.answers.calibrated import calibrated_scores, fit_on
+from calib.answers.class_gaps import class_gaps
 from calib.answers.confirmation import confirm_choice
 from calib.answers.costly_actions import choose_actions
-from calib.answers.decision_curves import action_counts
 from calib.data.notions import PerClass
-from calib.diagrams.bin_sweep import binned_sweeps
 from calib.diagrams.living_picture import living_picture
 from calib.diagrams.row_lists import cell_order
-from calib.diagrams.slice_maps import slice_class_heat, slice_heat
+from calib.diagrams.slice_maps import slice_heat
 from calib.stats.bands import consistency_band
 from calib.stats.effective import dependence_words
 from calib.stats.floors import canonical_noise_floors, noise_floors, problem_floors
@@ -37,8 +36,8 @@ from calib.stats.intervals import measure_interval
 from pages.shared import kept, page_results, work
 from pages.shared.isolation.computing import Job
 from pages.shared.isolation.objects import n_bytes
-from pages.shared.session import BASE, Dataset, Method, base_of, fit
-from tests.app.isolation.test_computing import HISTOGRAM, same
+from pages.shared.session import Dataset, Method, base_of, fit
+from tests.app.isolation.test_computing import same
 from tests.populations import softmax
 
 #: Patients, and rows of each.
@@ -121,7 +120,7 @@ def show(monkeypatch):
 
     def put(shown: World) -> World:
         monkeypatch.setattr(kept, "_shared_results", kept.Kept())
-        state.update(kept=kept.Kept(), dataset=shown.data, methods={BASE: shown.base})
+        state.update(kept=kept.Kept(), dataset=shown.data, methods={})
         return shown
 
     return put
@@ -133,7 +132,7 @@ def view(w: World) -> page_results.ThreeClasses:
 
 SCHEME = calib.GridScheme(2)
 COSTS = tuple(map(tuple, 1.0 - np.eye(3)))
-DECISION = {"accuracy": 0.75, "by": None, "promise": "overall", "alpha": 0.1, "choices": 1, "recall": None}
+DECISION = {"accuracy": 0.75, "by": None, "alpha": 0.1, "choices": 1}
 FINE: dict[str, Any] = {"notion": "confidence", "n_bins": B, "strategy": "uniform"}
 GROUPED: dict[str, Any] = {"notion": "top-label", "n_bins": B, "strategy": "uniform"}
 Call = Callable[[Any, World, Method], Any]
@@ -156,22 +155,15 @@ KEPT: dict[str, Call] = {
     "cells": lambda f, w, m: f(m, "top-label", B),
     "cuts": lambda f, w, m: f(w.data.evaluation, SITE),
     "decision": lambda f, w, m: f(m, **DECISION),
-    "half_of": lambda f, w, m: f(m, checks=True),
-    "halves": lambda f, w, m: f(m.rows),
-    "held_out_accuracy": lambda f, w, m: f(w.data, "", calib.MulticlassToBinary(notion="class-wise")),
-    "losses": lambda f, w, m: f(m),
     "pairs": lambda f, w, m: f(m),
-    "ranks": lambda f, w, m: f(m, w.ranked, B),
     "rows_of": lambda f, w, m: f(m, "top-label", B, 1, B - 1),
-    "rows_of_group": lambda f, w, m: f(m, SITE, 1, B),
+    "rows_of_group": lambda f, w, m: f(m, SITE, 1),
     "three_class_view": lambda f, w, m: view(w).evaluation,
     "over_time": lambda f, w, m: f(m, "day"),
     "time_columns": lambda f, w, m: f(w.data.evaluation),
 }
 #: A call of every question of the pages, by the name of the function that is asked.
 ASKED: dict[str, Call] = {
-    "action_counts": lambda ask, w, m: ask(action_counts, page_results.second(m), 0.2),
-    "binned_sweeps": lambda ask, w, m: ask(binned_sweeps, HISTOGRAM, w.data.calibration, w.data.evaluation),
     "calibration_band": lambda ask, w, m: refusal(lambda one: ask(calib.calibration_band, one), m),
     "calibration_slope": asked(calib.calibration_slope, notion="confidence"),
     "calibration_tests": asked(stats.calibration_tests),
@@ -180,11 +172,11 @@ ASKED: dict[str, Call] = {
     ),
     "cell_order": asked(cell_order, notion="top-label", n_bins=B),
     "choose_actions": asked(choose_actions, costs=COSTS),
-    "choose_points_per_bin": asked(calib.choose_points_per_bin),
     "class_binning": lambda ask, w, m: ask(
         diagrams.class_binning, w.data.calibration, w.data.evaluation, n_bins=3
     ),
     "class_diagram": asked(calib.class_diagram, label=1, notion="class-wise", n_bins=B),
+    "class_gaps": asked(class_gaps, fdr=0.05),
     "class_table": asked(calib.class_table, n_bins=B),
     "compare_models": lambda ask, w, m: ask(calib.compare_models, w.data.models, {}, n_bins=B),
     "compare_schemes": lambda ask, w, m: ask(
@@ -197,37 +189,27 @@ ASKED: dict[str, Call] = {
     "decision_curve": lambda ask, w, m: ask(calib.decision_curve, page_results.second(m)),
     "decomposition": asked(calib.decomposition, rule="brier", notion="top-label", n_bins=B),
     "dependence_words": lambda ask, w, m: ask(dependence_words, m.rows.predictions),
-    "ece_sweep": asked(calib.ece_sweep, notion="top-label", metric="ece"),
     "living_picture": lambda ask, w, m: ask(
         living_picture, m, named=(), class_names=w.data.evaluation.class_names, event=None, after_name=""
     ),
     "measure_interval": asked(measure_interval, key="tl_ece", n_bins=B),
     "metrics": asked(calib.metrics, n_bins=B, class_wise=True),
     "noise_floors": asked(noise_floors, measures={"tl_ece": {"metric": "ece"}}, notion="top-label", n_bins=B),
-    "slice_class_heat": lambda ask, w, m: ask(
-        slice_class_heat, m, column=site(m), groups=(0, 1), classes=(0, 1, 2)
-    ),
     "slice_heat": lambda ask, w, m: ask(slice_heat, m, column=site(m), groups=(0, 1), n_bins=B),
     "slices": lambda ask, w, m: ask(calib.slices, m, groups=[site(m)], **GROUPED),
     "noise_floor": lambda ask, w, m: ask(calib.noise_floor, m.rows.of_class(1, "class-wise"), **FINE),
-    "paired_difference": lambda ask, w, m: ask(
-        calib.paired_difference, w.other, m, notion="top-label", n_bins=B
-    ),
-    "paired_interval": lambda ask, w, m: ask(calib.paired_interval, w.other, m, metric="brier"),
     "problem_floors": asked(problem_floors, notion="class-wise", n_bins=B),
     "reliability_diagram": asked(calib.reliability_diagram, n_bins=B),
-    "risk_coverage": lambda ask, w, m: ask(calib.risk_coverage, page_results.half_of(m, checks=True)),
-    "sweep_models": lambda ask, w, m: ask(calib.sweep_models, w.data.models, {}),
+    "risk_coverage": lambda ask, w, m: ask(calib.risk_coverage, m),
     "validity_curve": lambda ask, w, m: ask(
         calib.validity_curve, m, notion="top-label", reference=w.other, n_bins=B, n_resamples=20
     ),
 }
 CALLS = {**KEPT, **ASKED}
 #: Results that show no noise: means, and lists of rows.
-PLAIN = {"metrics", "ece_sweep", "action_counts", "decision_curve", "cuts", "corp_curve", "losses"}
+PLAIN = {"metrics", "decision_curve", "risk_coverage", "cuts", "corp_curve"}
 PLAIN |= {
     "time_columns",
-    "binned_sweeps",
     "cell_order",
     "rows_of",
     "rows_of_group",
@@ -235,10 +217,10 @@ PLAIN |= {
     "decomposition",
 }
 #: Results that need the scores of all classes.
-WHOLE = {"metrics", "class_diagram", "noise_floor", "problem_floors", "choose_actions", "losses", "pairs"}
-WHOLE |= {"ranks", "canonical_noise_floors", "confirm_choice"}
+WHOLE = {"metrics", "class_diagram", "noise_floor", "problem_floors", "choose_actions", "pairs"}
+WHOLE |= {"canonical_noise_floors", "confirm_choice"}
 #: Results of two classes.
-OF_TWO = {"action_counts", "decision_curve"}
+OF_TWO = {"decision_curve"}
 #: What a page names first when it asks.
 QUESTION = re.compile(r"(?:results\.|(?<![\w.]))(?:ask|question)\(\s*(?:\w+\.)?(\w+),")
 

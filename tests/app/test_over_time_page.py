@@ -46,7 +46,6 @@ def test_rows_are_looked_at_in_the_order_of_their_dates(content):
     turn_to(app, *PAGE)
     assert not app.exception
     assert app.selectbox(key="time-column").value == "day"
-    app.selectbox(key="time-model").set_value("Base model").run()
     rows = app.session_state["dataset"].evaluation
     found = over_time(rows, time=rows.metadata["day"].to_numpy())
     assert found.since == pd.Timestamp("2026-03-05")
@@ -64,7 +63,7 @@ def test_without_times_the_page_says_what_to_add(content, numbers):
     turn_to(app, *PAGE)
     assert not app.exception
     assert [len(app.info), len(app.warning), len(app.success), len(app.dataframe)] == [1, 0, 0, 0]
-    assert "column of dates" in app.info[0].value
+    assert "Add one with dates" in app.info[0].value
     if numbers:
         app.selectbox(key="time-column").set_value("size").run()
         assert not app.exception

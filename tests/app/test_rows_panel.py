@@ -1,4 +1,4 @@
-"""The rows behind marks of seven pages, compared with the file."""
+"""The rows behind marks of the rooms, compared with the file."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calib.answers.metric_tables import BASE
 from pages.shared.choice import ChosenRows
-from tests.app.running import open_page, open_tab, press, turn_to, with_binning, words
+from pages.shared.session import base_of
+from tests.app.running import open_page, press, turn_to, with_binning, words
 
 _random = np.random.default_rng(2)
 N = 500
@@ -48,7 +48,7 @@ def opened(app, key: str, room: str, tab: str = ""):
 
 def choose_in_picture(app, **chosen) -> None:
     """Choose as a click in the picture does."""
-    base = app.session_state["methods"][BASE]
+    base = base_of(app.session_state["dataset"])
     sent = {"lower": 0.0, "upper": 1.0, "bin": None, "label": None, "start": None, "stop": None, "count": 1}
     app.session_state["picture-choice"] = ChosenRows.of({**sent, **chosen}, base)
     for key in ("overview-rows-open", "bin-rows-open"):
@@ -102,13 +102,11 @@ def test_classes(app, label, bin_):
     same_rows(app, (TEST["predicted"] == label) & (True if bin_ is None else in_bin(bin_)))
 
 
-@pytest.mark.parametrize(("site", "bin_"), [("north", None), ("south", 11)])
-def test_slices(app, site, bin_):
+def test_groups(app):
     opened(app, "slice-rows", "groups")
-    app.selectbox(key="slice-column").set_value("site").run()
-    app.session_state["slice-group"], app.session_state["slice-bin"] = site, bin_
+    app.session_state["slice-group"] = "site", "north"
     app.run()
-    same_rows(app, (TEST["site"] == site) & (True if bin_ is None else in_bin(bin_)))
+    same_rows(app, TEST["site"] == "north")
 
 
 def test_a_bar_of_confused_classes(app):
@@ -121,17 +119,6 @@ def test_a_bar_of_confused_classes(app):
     same_rows(app, (TEST["predicted"] == "dog") & (TEST["label"] == "fox"))
     press(app, "Show all rows of the class again")
     same_rows(app, TEST["predicted"] == "dog")
-
-
-def test_a_cell_of_group_and_class(app):
-    opened(app, "slice-rows", "groups")
-    app.selectbox(key="slice-column").set_value("site").run()
-    cat = app.session_state["dataset"].evaluation.class_names.index("cat")
-    app.session_state["slice-group"], app.session_state["slice-bin"] = "south", None
-    app.session_state["slice-predicted"] = cat
-    app.run()
-    same_rows(app, (TEST["site"] == "south") & (TEST["predicted"] == "cat"))
-    app.session_state["slice-predicted"] = None
 
 
 def test_a_cell_of_the_overview(app):
@@ -160,19 +147,6 @@ def test_a_bar_of_imbalance(app):
     same_rows(app, TEST["predicted"] == "dog")
 
 
-def test_a_point_of_the_curves_of_compare(app):
-    turn_to(app, "repair", "Compare")
-    app.session_state["curve-point"] = ("Base model", "confidence", 10)
-    open_tab(app, "about-methods", "Errors against the number of bins")
-    app.toggle(key="curve-rows-open").set_value(True).run()
-    assert "conf-ECE in 10 bins of `` Base model ``" in words(app)
-    bins = np.minimum((TEST["confidence"] * 10 + 1e-9).astype(int), 9)
-    gaps = (TEST["confidence"] - (TEST["predicted"] == TEST["label"])).groupby(bins).sum().abs()
-    first = bins[bins == gaps.idxmax()].index
-    assert len(first) >= 25
-    assert set(listed(app)["row"]) <= set(first)
-
-
 def test_rows_are_searched(app):
     opened(app, "class-rows", "reliability", "Classes")
     names = app.session_state["dataset"].evaluation.class_names
@@ -181,18 +155,3 @@ def test_rows_are_searched(app):
     wanted = TEST[(TEST["predicted"] == "dog") & TEST["text"].str.contains("text 33")]
     app.text_input(key="class-rows-search").set_value("text 33").run()
     assert sorted(listed(app)["text"]) == sorted(wanted["text"])
-
-
-def test_differences_of_two_methods_list_their_rows(app):
-    opened(app, "pair-rows", "repair", "Compare")
-    assert "largest difference first" in words(app)
-    shown = listed(app)
-    first, second = (
-        app.session_state["methods"][app.selectbox(key=key).value] for key in ("pair-first", "pair-second")
-    )
-    right = TEST["predicted"] == TEST["label"]
-    off = [(item.evidence.predictions.confidence - right) ** 2 for item in (first, second)]
-    expected = (2 * (off[0] - off[1])).abs().sort_values(ascending=False, kind="stable").index[:25]
-    np.testing.assert_allclose(
-        (off[0] - off[1]).abs()[shown["row"]], (off[0] - off[1]).abs()[expected], atol=1e-12
-    )

@@ -48,25 +48,11 @@ def test_numbers_are_those_of_the_library(resnet):
     assert len(traces(app)) == 7  # two curves, two perfect models, two epsilons, the mean error
 
 
-def test_cells_count_cells(resnet):
-    example, fitted = resnet
-    app = binned("resnet")
-    app.toggle(key="cells").set_value(True).run()
-    calibrated = fitted.predict_top(example.evaluation)
-    labels, epsilon = example.evaluation.labels, guarantee_card(fitted).worst_marginal
-    base = validity_curve(labels, example.evaluation, reference=calibrated)
-    after = validity_curve(labels, calibrated, strategy="discrete")
-    assert f"**{100 * base.by_cells().at(epsilon):.0f}** of 100 cells for `` Base model ``" in words(app)
-    assert f"**{100 * after.by_cells().at(epsilon):.0f}** of 100 cells for `` TL-HB, k = 50 ``" in words(app)
-
-
-def test_alpha_and_class_move_the_promise(resnet):
+def test_alpha_moves_the_promise(resnet):
     _, fitted = resnet
     app = binned("resnet")
     app.slider(key="alpha").set_value(0.3).run()
     assert f"within {guarantee_card(fitted, 0.3).worst_marginal:.3f}" in words(app)
-    app.selectbox(key="validity-class").set_value(4).run()
-    assert f"within {guarantee_card(fitted, 0.3).marginal[4]:.3f}" in words(app)
     assert not app.exception
 
 
@@ -76,10 +62,6 @@ def test_without_guarantee_nothing_is_promised():
     assert len(traces(app)) == 2
     assert "No guarantee is drawn" in words(app)
     assert not re.search("promises at least", words(app))
-    app.selectbox(key="validity-model").set_value("TL-HB, k = 50").run()
-    app.segmented_control(key="validity-notion-TL-HB, k = 50").set_value("confidence").run()
-    assert not app.exception
-    assert "promises at least" not in words(app)
 
 
 def test_page_says_how_many_fallback_classes_are_left_out():

@@ -20,7 +20,7 @@ from calib.answers.cuts import cut_column
 from calib.answers.decision_curves import risk_coverage
 from calib.diagrams.bin_sweep import binned_sweeps
 from calib.diagrams.row_lists import cell_order
-from calib.diagrams.slice_maps import slice_class_heat, slice_heat
+from calib.diagrams.slice_maps import slice_heat
 from calib.evidence.binning import BinStatistics
 from calib.evidence.rows import Rows
 
@@ -71,7 +71,6 @@ DIAGRAMS: dict[str, Callable[..., Any]] = {
         *args, cells=CELLS[WEIGHT > 0] if isinstance(args[0], Rows) else CELLS, **options
     ),
     "groups by bin": partial(slice_heat, column=GROUPS),
-    "groups by class": partial(slice_class_heat, column=GROUPS, groups=[0, 1, 2], classes=[0, 1, 2]),
     "rows": partial(diagrams.row_table, after={"sharper": SHARPER}),
     "rows that add most": cell_order,
     "risk and coverage": risk_coverage,
@@ -87,7 +86,6 @@ NOISE: dict[str, tuple[str, ...]] = {
     "validity": ("perfect_share", "perfect_cell_share"),
     "class-wise validity in other cells": ("perfect_share", "perfect_cell_share"),
     "groups by bin": ("accuracy_lower", "accuracy_upper"),
-    "groups by class": ("accuracy_lower", "accuracy_upper"),
 }
 #: Numbers that do not depend on clusters.
 MEANS = ("delta", "gap", "share", "class_ece", "mean_score", "mean_outcome", "count")
@@ -247,7 +245,6 @@ def test_evidence_that_holds_less_is_refused_in_words():
         (partial(diagrams.confusions, label=3), "label must be the code of a class, 0 to 2; got 3"),
         (diagrams.rows_behind, "cells must be a diagram's"),
         (diagrams.canonical_validity, "cells are missing"),
-        (partial(slice_class_heat, groups=[0], classes=[0]), "column must be a Cut of 600 rows"),
     ):
         with pytest.raises(InputError, match=match):
             draw(APART)

@@ -5,7 +5,7 @@ import pytest
 
 from calib import TopLabelPrediction
 from calib.answers import cut_column
-from calib.diagrams.slice_maps import slice_class_heat, slice_heat
+from calib.diagrams.slice_maps import slice_heat
 
 N = 900
 RANDOM = np.random.default_rng(1)
@@ -20,9 +20,7 @@ WEIGHT = RANDOM.choice([1.0, 4.0], N)
 def test_maps_hold_the_cells_of_each_group(weights):
     cut, each = cut_column(GROUP), np.ones(N) if weights is None else weights
     by_bin = slice_heat(Y, TOP, cut, n_bins=5, sample_weight=weights)
-    by_class = slice_class_heat(Y, TOP, cut, groups=[2, 0], classes=[1, 0], sample_weight=weights)
-    assert by_class.label.tolist() == [2, 0]
-    bins, classes = (each.frame().set_index(["label", "bin"]) for each in (by_bin, by_class))
+    bins = by_bin.frame().set_index(["label", "bin"])
     for group in by_bin.label:
         for bin_ in range(5):
             mask = (cut.code == group) & (np.minimum((TOP.confidence * 5).astype(int), 4) == bin_)
@@ -32,9 +30,3 @@ def test_maps_hold_the_cells_of_each_group(weights):
                 assert cell["count"] == mask.sum()
                 assert cell["accuracy"] == pytest.approx(np.average(RIGHT[mask], weights=each[mask]))
                 assert cell["accuracy_lower"] <= cell["accuracy"]
-    for group in (2, 0):
-        for column, label in enumerate([1, 0]):
-            mask = (cut.code == group) & (TOP.label == label)
-            assert classes["count"][group, column] == mask.sum()
-            says = np.average(TOP.confidence[mask], weights=each[mask])
-            assert classes["mean_confidence"][group, column] == pytest.approx(says)

@@ -18,7 +18,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 import calib
-from calib.answers.calibrated import fit_on, vector_losses
+from calib.answers.calibrated import fit_on
 from calib.answers.confirmation import confirm_choice
 from calib.answers.costly_actions import choose_actions
 from calib.answers.metric_tables import metric_intervals
@@ -26,7 +26,6 @@ from calib.base.parallel import WORKERS
 from calib.calibrators.effort import fit_seconds
 from calib.data.notions import TOP_NOTIONS
 from calib.data.predictions import Announcement
-from calib.diagrams.bin_sweep import binned_sweeps
 from calib.diagrams.class_sizes import class_binning
 from calib.diagrams.scheme_comparison import compare_schemes
 from calib.evidence.binning import BinaryProblems
@@ -118,19 +117,18 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
     function.__name__: (function, cost)
     for cost, functions in (
         (PASSES, (calib.calibrated_scores, calib.metrics)),
-        (PASSES, (calib.class_diagram, calib.corp_curve, calib.decomposition, calib.paired_interval)),
-        (PASSES, (calib.reliability_diagram, choose_actions, measure_interval, vector_losses)),
-        (REDRAWS, (calib.calibration_band, calib.calibration_slope, calib.ece_sweep)),
-        (REDRAWS, (calib.paired_difference, calib.slices, calib.validity_curve)),
-        (REDRAWS, (binned_sweeps, canonical_noise_floors, class_binning, compare_schemes, confirm_choice)),
+        (PASSES, (calib.class_diagram, calib.corp_curve, calib.decomposition)),
+        (PASSES, (calib.reliability_diagram, choose_actions, measure_interval)),
+        (REDRAWS, (calib.calibration_band, calib.calibration_slope, calib.slices, calib.validity_curve)),
+        (REDRAWS, (canonical_noise_floors, class_binning, compare_schemes, confirm_choice)),
         (REDRAWS, (consistency_band, metric_intervals, calib.over_time)),
         (REDRAWS, (calib.noise_floor, noise_floors, problem_floors)),
-        (SEARCHES, (calib.choose_points_per_bin, write_table)),
+        (SEARCHES, (write_table,)),
         (_seconds_to_fit, (fit,)),
         (_seconds_to_redraw, (calib.class_table, calib.conclude, calibration_tests)),
         (_seconds_to_compare, (kernel_test,)),
         (_seconds_to_recommend, (calib.recommend,)),
-        (lambda *_, **__: MINUTES, (calib.compare_models, calib.sweep_models, write_report)),
+        (lambda *_, **__: MINUTES, (calib.compare_models, write_report)),
     )
     for function in functions
 }

@@ -64,6 +64,10 @@ def environment() -> dict[str, str]:
     }
 
 
+class JobEnded(InputError):
+    """A process ended before its job was done; another attempt may succeed."""
+
+
 class Worker:
     """One process and its pipes, for one job at a time. Subclasses differ in their messages and limits."""
 
@@ -157,7 +161,7 @@ class Worker:
         Raises
         ------
         InputError
-            If the job cannot be done, or it ended the process.
+            If the job cannot be done; `JobEnded` if the process ended.
         """
         self.start()
         process, channel = self.process, self.channel
@@ -184,7 +188,7 @@ class Worker:
                     progress(*reply["progress"])
         except (EOFError, BrokenPipeError):
             process.kill()
-            raise InputError(self.ended.format(self._cause(process.wait(), late.is_set()))) from None
+            raise JobEnded(self.ended.format(self._cause(process.wait(), late.is_set()))) from None
         except MessageTooLarge:
             self.close()
             raise InputError(self.overflowed.format(self.max_reply_mb)) from None

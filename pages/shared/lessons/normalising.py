@@ -162,7 +162,7 @@ def show() -> None:
     )
     if not presenting():
         show_numbers(table, n_bins, base.accuracy)
-        step.own_data("pages/views/repair.py", "Compare", repair_tab="Compare")
+        step.own_data("pages/views/repair.py", "Candidates", repair_tab="Candidates")
 
 
 def show_numbers(table: pd.DataFrame, n_bins: int, accuracy_before: float) -> None:

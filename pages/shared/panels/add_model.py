@@ -27,7 +27,8 @@ def offer_model_upload() -> None:
             data = dataset()
             try:
                 wanted, names = (data.calibration, data.evaluation), (data.model or data.name, reading.model)
-                add_model(reading.model, like_rows(given_rows(reading), wanted, names, data.split))
+                split = None if data.calibration is None else data.split
+                add_model(reading.model, like_rows(given_rows(reading), wanted, names, split))
                 st.rerun()
             except InputError as error:
                 st.error(f"Not added: {escaped(error)}")
@@ -36,5 +37,5 @@ def offer_model_upload() -> None:
                 "pages/views/repair.py",
                 label="Compare the models",
                 icon=ARROW,
-                query_params={"repair_tab": "Compare"},
+                query_params={"repair_tab": "Candidates"},
             )

@@ -173,13 +173,14 @@ def show_findings(reading: Reading) -> None:
 def show_faults(reading: Reading, *, labelled: bool) -> bool:
     """Show the faults of an upload of evaluation rows, with fixes; return whether it can be used.
 
-    Faults of labels do not count if no labels are needed (`labelled` false).
+    Faults of labels are not mentioned if no labels are needed (`labelled` false).
     """
     report = reading.reports["evaluation"]
     faults = [
         finding
         for finding in report.findings
         if finding.severity == "error" or (finding.severity == "warning" and finding.fix is not None)
+        if labelled or finding.code not in LABEL_CODES
     ]
     _show_examination(reading, "evaluation", faults)
     undo_fixes(reading)

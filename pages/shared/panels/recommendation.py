@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Collection, Mapping
 
+import pandas as pd
 import streamlit as st
 from sklearn.base import clone
 
 from calib import InputError
 from calib.answers import Recommendation
-from calib.answers.confirmation import Confirmation
+from calib.answers.advice import NONE
+from calib.answers.confirmation import SCORES, Confirmation
+from calib.base.interval_words import with_interval
 from calib.calibrators.catalogue import name_of
-from calib.data.kinds import lacks
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
+from pages.shared.isolation.process import JobEnded
 from pages.shared.needs import missing_for
 from pages.shared.panels.take_away import offer_file
-from pages.shared.session import dataset, fit, methods, store
-from pages.shared.work import when_there
+from pages.shared.session import dataset, fit, fitted
+from pages.shared.work import offer_again, when_there
 
-HEADS = {
-    "method": "Method",
-    "brier": "Brier",
-    "log_loss": "Log loss",
-    "brier_improvement": "Brier improvement",
-    "brier_lower": "Brier improvement, lower",
-    "brier_upper": "Brier improvement, upper",
-    "log_loss_improvement": "Log loss improvement",
-    "log_loss_lower": "Log loss improvement, lower",
-    "log_loss_upper": "Log loss improvement, upper",
-    "numbers": "Fitted numbers",
-}
 #: The verdict of the evaluation rows on the chosen calibrator.
 HELPS = {"better": "helps", "worse": "does not help", "no clear change": "may not help", None: "helps"}
 LEAVE = "Leave the scores as they are."
@@ -39,7 +29,7 @@ LEAVE = "Leave the scores as they are."
 
 def can_recommend() -> bool:
     """Whether there are rows to choose a calibrator on, of a kind that can be calibrated."""
-    return dataset().calibration is not None and missing_for("Repair") is None
+    return dataset().checked.calibration is not None and missing_for("Repair") is None
 
 
 def open_on(key: str, value: object, options: Collection[object] | None = None) -> None:
@@ -66,7 +56,7 @@ def recommended() -> tuple[Recommendation, str] | None:
     opened = st.session_state.pop("opened", {})
     if not can_recommend():
         return None
-    data = dataset()
+    data = dataset().checked
     try:
         found = when_there(results.TRYING, results.advice, data)
         if found is None:
@@ -78,9 +68,11 @@ def recommended() -> tuple[Recommendation, str] | None:
         if found.calibrator is None:
             return found, ""
         name = name_of(found.calibrator)
-        if name not in methods():
-            fitted = fit(name, clone(found.calibrator), len(found.tried), unasked=True)
-            store(replace(fitted, unasked=False))
+        if name not in fitted():
+            fit(name, clone(found.calibrator), len(found.tried), asked=False)
+    except JobEnded as error:
+        offer_again(error, results.advice, data)
+        return None
     except InputError as error:
         st.caption(f"No calibrator is recommended: {ui.escaped(error)}.")
         return None
@@ -89,12 +81,11 @@ def recommended() -> tuple[Recommendation, str] | None:
 
 def show_recommendation() -> None:
     """State the recommendation; if it helps, its action is the primary button."""
-    data = dataset()
     with st.container(border=True, gap="small"):
         if (missing := missing_for("Repair")) is not None:
             st.caption(ui.escaped(missing))
             return
-        if data.calibration is None:
+        if dataset().checked.calibration is None:
             st.markdown(
                 "To repair it, set calibration rows aside: labelled rows the model was not trained on."
             )
@@ -108,8 +99,8 @@ def show_recommendation() -> None:
         st.markdown(recommendation_words(found, name))
         with st.container(horizontal=True, vertical_alignment="center"):
             if found.confirmed == "better":
-                offer_file(methods()[name], "primary")
-            st.page_link("pages/views/repair.py", label="Why?" if name else "Calibrate", icon=ui.ARROW)
+                offer_file(fitted()[name], "primary")
+            st.page_link("pages/views/repair.py", label="Why?" if name else "Repair", icon=ui.ARROW)
 
 
 def effect_words(name: str, effect: Confirmation) -> str:
@@ -129,24 +120,44 @@ def plain_words(found: Recommendation, name: str) -> str:
     return f"{f'{name} {HELPS[found.confirmed]}.' if name else LEAVE} {found.words()}"
 
 
-def show_candidates(found: Recommendation) -> None:
-    shown = found.table.rename(columns=HEADS)
-    digits = dict.fromkeys(("Brier", "Log loss"), "{:.4f}") | {"Fitted numbers": "{:,}"}
-    digits |= {head: "{:+.4g}" for head in HEADS.values() if "improvement" in head}
+def show_candidates(found: Recommendation, names: Mapping[str, str], in_full: Mapping[str, str]) -> None:
+    """List what was tried; a click on a row shows the effect of its calibrator.
+
+    `names` are the names of the methods by those of the catalogue, `in_full` say what each is.
+    """
+    table = found.table
+    methods = [names.get(name, name) for name in table["method"]]
+    shown = pd.DataFrame(
+        {"Calibrator": ["Scores as they are" if name == NONE else in_full[name] for name in methods]}
+    )
+    for score, title in SCORES.items():
+        title = title[:1].upper() + title[1:]
+        shown[title] = table[score].map("{:.4f}".format)
+        change = (table[f"{score}_{end}"] for end in ("improvement", "lower", "upper"))
+        shown[f"{title} improves by"] = [with_interval(*ends, sign="+") for ends in zip(*change, strict=True)]
+    shown["Fitted numbers"] = table["numbers"]
+
+    def pick() -> None:
+        row = ui.ticked("candidates")
+        if row is not None and methods[row] != NONE:
+            st.session_state["chosen"] = methods[row]
+
     st.dataframe(
-        shown.style.format(digits),
+        shown,
+        key="candidates",
         hide_index=True,
-        height="content",
-        column_config={"Method": st.column_config.TextColumn(pinned=True)},
+        height=35 * min(len(shown) + 1, 12) + 2,
+        column_config={"Calibrator": st.column_config.TextColumn(pinned=True)},
+        on_select=pick,
+        selection_mode=["single-row", "single-cell"],
     )
-    ui.download(found.table, "recommendation")
-    whole = lacks(dataset().kind, "calibrator:whole vector") is None
-    scored = "whole vectors" if whole else "the one event of each row"
+    ui.download(table, "recommendation")
     st.caption(
-        f"Scores of {scored} in five folds of the calibration rows; intervals hold for all candidates and "
-        "both scores at once. Among those that help and are within one standard error of both best scores, "
-        "the one with the fewest fitted numbers is chosen."
+        f"Cross-validated on {found.rows_words()}; intervals hold at once. Chosen: the simplest that helps "
+        "and is within one standard error of both best scores. Click a row to see its effect."
     )
-    for head, names in (("Ruled out", found.ruled_out), ("Left out", found.left_out)):
-        for name, reason in names.items():
-            st.caption(f"{head}: {ui.escaped(name)}, because {ui.escaped(reason)}.")
+    reasons: dict[str, list[str]] = {}
+    for name, reason in (*found.ruled_out.items(), *found.left_out.items()):
+        reasons.setdefault(reason.partition(";")[0], []).append(names.get(name, name))
+    for reason, left_out in reasons.items():
+        st.caption(f"Not tried to the end: {ui.escaped(', '.join(left_out))}, because {ui.escaped(reason)}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Literal
 
@@ -18,7 +19,7 @@ from calib.export import scorer, to_onnx, verify_onnx, verify_scorer
 from calib.files.saved import dumps
 from pages.shared import widgets as ui
 from pages.shared.kept import kept
-from pages.shared.session import Method, dataset, groups_of
+from pages.shared.session import Method, dataset, groups_of, on_all_rows
 
 #: Evaluation rows on which a scorer is verified while the page waits.
 VERIFIED_ROWS = 100_000
@@ -29,33 +30,34 @@ def show_take_away(method: Method, kind: Literal["primary", "secondary"] = "seco
     data = dataset()
     with st.container(horizontal=True, vertical_alignment="center"):
         offer_file(method, kind)
-        st.page_link(
-            "pages/views/repair.py",
-            label="Calibrate new predictions",
-            icon=ui.ARROW,
-            query_params={"repair_tab": "Apply"},
-        )
         missing = lacks(data.kind, "export:scorer")
         wanted = missing is None and st.toggle("Also make a scorer for production", key="make-scorer")
     if missing is not None:
         st.caption(ui.escaped(missing))
     if not wanted:
         return
+    calibrator, _ = handed_out(method)
     event = event_scores(data.evaluation)
     rows = (data.evaluation.proba if event is None else event)[:VERIFIED_ROWS]
-    code, deviation = _scorer(method, rows)
+    code, deviation = _scorer(replace(method, calibrator=calibrator), rows)
     _offer("Python scorer (NumPy only)", code.encode(), "scorer.py", "text/x-python", deviation)
     if find_spec("onnx") is None or find_spec("onnxruntime") is None:
         st.caption(f"For an ONNX graph: {not_installed('onnx or onnxruntime', 'onnx')}")
         return
-    graph, deviation = _graph(method, rows)
+    graph, deviation = _graph(replace(method, calibrator=calibrator), rows)
     _offer("ONNX graph (float32 input)", graph, "calibrator.onnx", "application/octet-stream", deviation)
+
+
+def handed_out(method: Method) -> tuple[BaseEstimator, Announcement | None]:
+    """Return the calibrator of a file and the rows of its fit; one with a rule stays as it was checked."""
+    if getattr(method.calibrator, "rule_", None) is not None:
+        return method.calibrator, dataset().calibration
+    return on_all_rows(method)
 
 
 def offer_file(method: Method, kind: Literal["primary", "secondary"] = "secondary") -> None:
     """Offer a calibrator's file, with the fixes in the data and the number of candidates."""
-    data = dataset()
-    offer_calibrator(method.calibrator, data.calibration, data.evaluation.class_names, method.choices, kind)
+    offer_calibrator(*handed_out(method), dataset().evaluation.class_names, method.choices, kind)
 
 
 def offer_calibrator(
@@ -75,7 +77,7 @@ def offer_calibrator(
         "calibrator.json",
         "application/json",
         kind,
-        help_="Repair, Apply, `calib apply` and `calib.load` read this file.",
+        help_="The tab Apply of Repair, `calib apply` and `calib.load` read this file.",
     )
 
 

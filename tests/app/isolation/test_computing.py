@@ -18,7 +18,6 @@ import calib
 from calib import InputError, Predictions
 from calib.answers import cut_column
 from calib.calibrators.catalogue import named_methods
-from calib.data.notions import PerClass
 from calib.evidence.clusters import Clusters
 from calib.evidence.rows import Rows
 from calib.report import ReportInput
@@ -44,7 +43,6 @@ SITES = cut_column(RNG.choice(["north", "south"], 400), name="site")
 MINUTE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")
 #: Arguments and options of each function.
 CALLS = {
-    "binned_sweeps": ((HISTOGRAM, CALIBRATION, EVALUATION), {"n_bins": [5, 6]}),
     "calibrated_scores": ((FITTED, EVALUATION), {}),
     "calibration_band": ((EVIDENCE,), {}),
     "calibration_slope": ((EVIDENCE,), {}),
@@ -53,7 +51,6 @@ CALLS = {
     "canonical_noise_floors": ((EVIDENCE,), {"cells": ROWS.label, "n_resamples": 20, "random_state": 0}),
     "confirm_choice": ((Rows(EVALUATION), Rows(EVALUATION)), {}),
     "choose_actions": ((EVIDENCE,), {"costs": 1.0 - np.eye(3)}),
-    "choose_points_per_bin": ((ROWS,), {"candidates": [10, 20]}),
     "class_binning": ((CALIBRATION, EVALUATION), {"n_bins": 3, "n_resamples": 20}),
     "class_diagram": ((EVIDENCE,), {"label": 1}),
     "class_table": ((EVIDENCE,), {"n_resamples": 20, "random_state": 0}),
@@ -63,8 +60,6 @@ CALLS = {
     "consistency_band": ((EVIDENCE,), {"notion": "confidence", "n_resamples": 20, "random_state": 0}),
     "corp_curve": ((EVIDENCE,), {"notion": "confidence"}),
     "decomposition": ((EVIDENCE,), {}),
-    "sweep_models": (({"one": (CALIBRATION, EVALUATION)}, []), {"n_bins": [5], "n_resamples": 20}),
-    "ece_sweep": ((EVIDENCE,), {"strategy": PerClass((1,))}),
     "fit": ((HISTOGRAM, CALIBRATION, EVALUATION), {}),
     "measure_interval": ((EVIDENCE, "tl_ece"), {}),
     "noise_floors": ((EVIDENCE, ERROR), {"n_resamples": 50, "random_state": 0}),
@@ -72,8 +67,6 @@ CALLS = {
         (EVIDENCE,),
         {"time": [f"2026-03-{1 + row // 20:02}" for row in range(400)]},
     ),
-    "paired_difference": (TOPS, {}),
-    "paired_interval": (TOPS, {"n_resamples": 20, "random_state": 0}),
     "problem_floors": ((EVIDENCE,), {"n_resamples": 20, "random_state": 0}),
     "recommend": ((ROWS,), {"methods": {"TL-HB": HISTOGRAM}}),
     "reliability_diagram": ((EVIDENCE,), {}),
@@ -82,7 +75,6 @@ CALLS = {
     "metric_intervals": ((EVIDENCE, calib.metrics(EVIDENCE)), {}),
     "noise_floor": ((EVIDENCE,), {"n_resamples": 50, "random_state": 0}),
     "validity_curve": ((EVIDENCE,), {"n_resamples": 20, "random_state": 0}),
-    "vector_losses": ((ROWS, ROWS), {}),
     "write_table": ((pd.DataFrame({"p": RNG.random(1_200), "of": ["cat", "=x", None] * 400}),), {}),
     "write_report": ((ReportInput(EVALUATION, {"TL-HB": FITTED}, CALIBRATION, n_resamples=50),), {}),
 }

@@ -1,4 +1,4 @@
-"""Slices, and calibration by a group, driven by Streamlit's own test runner."""
+"""Groups against the rest, and calibration by a group, driven by Streamlit's own test runner."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ import pandas as pd
 import pytest
 
 from calib import read, slices
-from calib.answers.calibrated import calibrated_scores
-from calib.calibrators.multiclass import groups_in
-from tests.app.running import open_page, press, words
+from tests.app.running import open_page, press, turn_to, words
 
 
 def upload(frame: pd.DataFrame):
@@ -42,56 +40,52 @@ def rows_of(n_groups: int) -> pd.DataFrame:
 def test_groups_are_ranked_searched_and_compared(n_groups):
     app, content = upload(rows_of(n_groups))
     app.switch_page("pages/views/groups.py").run()
-    said = words(app)
-    table, loaded = app.dataframe[0].value, read(content).split(0.5, 0)[1]
+    table, loaded = app.dataframe[0].value, read(content)
     expected = slices(loaded.labels, loaded, loaded.metadata[["region", "age", "day"]], random_state=0)
     assert len(table) == len(expected)
     ours = table.set_index(["column", "group"])["error"]
     theirs = expected.frame().set_index(["column", "group"])["error"]
     pd.testing.assert_series_equal(ours.sort_index(), theirs.sort_index())
     assert "person" not in table["column"].tolist()
-    assert "Columns without groups: column 'name' has" in said.replace("\\", "")
     if n_groups < 1_000:
         assert table["group"][0] == "region 0"
         assert "`` region 0 `` is **more overconfident** than all other rows" in words(app)
-    app.text_input(key="slice-search").set_value("region 1").run()
-    assert all("region 1" in name for name in app.dataframe[0].value["group"])
-    app.text_input(key="slice-search").set_value("").run()
     app.text_input(key="cut-age").set_value("30, 60").run()
     assert {"below 30", "30 to 60", "60 and more"} <= set(app.dataframe[0].value["group"])
     app.text_input(key="cut-age").set_value("old").run()
     assert "cut 'age' at numbers" in app.error[0].value.replace("\\", "")
     app.text_input(key="cut-age").set_value("30, 60").run()
-    app.multiselect(key="slice-columns").set_value(["region", "age"]).run()
-    app.toggle(key="pairs").set_value(True).run()
-    app.session_state["slice-group"] = "region 0, below 30"
-    app.selectbox(key="slice-column").set_value("region, age").run()
+    app.session_state["slice-group"] = "age", "below 30"
+    app.run()
     assert not app.exception
-    assert any("region 0, below 30" in item.value for item in app.subheader)
+    assert any("below 30" in item.value for item in app.subheader)
+
+
+def test_one_event_has_observed_and_expected_instead_of_accuracy():
+    random = np.random.default_rng(0)
+    p = random.random(600)
+    frame = pd.DataFrame({"p(sick)": p, "label": np.where(random.random(600) < p, "sick", "well")})
+    app, _ = upload(frame.assign(site=random.choice(["a", "b"], 600)))
+    turn_to(app, "groups")
+    table = app.dataframe[0].value
+    np.testing.assert_allclose(table["ratio"], table["accuracy"] / table["confidence"])
+    assert "ratio" in app.dataframe[0].proto.column_order
+    assert "accuracy" not in words(app)
 
 
 def test_a_column_leads_to_calibration_by_its_groups():
-    app = open_page("pages/views/repair.py", example="digits")
-    app.selectbox(key="calibrate-by").set_value("site (simulated)").run()
-    press(app, "Fit")
+    app = open_page("pages/views/groups.py", example="digits")
+    app.session_state["slice-group"] = "site (simulated)", "east"
+    app.run()
+    press(app, "Calibrate by `` site (simulated) ``")
     assert not app.error
-    fitted = list(app.session_state["methods"].values())[-1]
-    assert fitted.name.endswith("by class and group: site (simulated)")
+    found = app.session_state["methods"].values()
+    fitted = next(item for item in found if item.name.endswith("by class and group: site (simulated)"))
     assert fitted.calibrator.groups_ == ("east", "north", "south", "west")
-    assert set(groups_in(fitted.calibrator, fitted.evidence.predictions.metadata)) == set(
-        fitted.calibrator.groups_
-    )
+    turn_to(app, "repair")
+    assert app.selectbox(key="chosen").value == fitted.name
     app.toggle(key="make-scorer").set_value(True).run()
     assert "largest difference from calib is 0.0e+00" in words(app).replace("\\", "")
-    app.selectbox(key="calibrate-by").set_value("age (simulated)").run()
-    press(app, "Fit")
-    assert not app.error
-    data = app.session_state["dataset"]
-    ranges = data.evaluation.metadata["age (simulated) (groups)"]
-    by_age = list(app.session_state["methods"].values())[-1]
-    assert set(ranges) == set(by_age.calibrator.groups_)
-    again = calibrated_scores(by_age.calibrator, data.evaluation)  # finds its column
-    np.testing.assert_array_equal(again.confidence, by_age.evidence.predictions.confidence)
     app.switch_page("pages/views/overview.py").run()
     app.toggle(key="make-report").set_value(True).run()
     assert not app.exception
@@ -106,4 +100,4 @@ def test_examples_have_simulated_columns_and_vectors_need_some():
         pd.DataFrame(proba, columns=["p(a)", "p(b)"]).assign(label=random.choice(["a", "b"], 200))
     )
     app.switch_page("pages/views/groups.py").run()
-    assert "These rows have no further columns" in words(app)
+    assert "No column has groups" in words(app)

@@ -1,0 +1,154 @@
+"""The last step of Repair: calibrate new predictions, whose labels nobody knows yet, and download them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from sklearn.base import BaseEstimator
+
+from calib import HistogramBinning, InputError, MulticlassToBinary, metrics
+from calib.answers.calibrated import applied_frame, beside_input
+from calib.answers.guarantee_cards import guarantee_card
+from calib.answers.metric_tables import Assessment, methods_of, metric_intervals
+from calib.calibrators.binary import BinaryCalibrator
+from calib.calibrators.catalogue import full_name, name_of
+from calib.calibrators.multiclass import as_multiclass
+from calib.data.equal_rows import overlap
+from calib.data.predictions import Announcement, BinaryPrediction
+from calib.evidence.rows import Rows
+from calib.files.saved import aligned
+from calib.files.saved.document import matched_by_position
+from pages.shared import widgets as ui
+from pages.shared.panels.findings import show_faults
+from pages.shared.panels.label_shift_panel import corrected
+from pages.shared.session import Method, dataset, on_all_rows
+from pages.shared.uploads import Reading, read, read_once, without_labels
+from pages.shared.work import compute
+
+PREVIEW_ROWS = 100
+
+
+def show_new_predictions(after: Method | None) -> None:
+    """Ask for new predictions, and calibrate them with a calibrator of the session or from a file."""
+    left, right = st.columns(2)
+    upload = left.file_uploader("New predictions, scored as the calibrator was fitted on", key="apply-file")
+    file = right.file_uploader(
+        "Another calibrator (JSON)" if after else "Calibrator file (JSON)", type="json", key="calibrator-file"
+    )
+    calibrator, fitted_on = None, None
+    try:
+        if file is not None:
+            calibrator = fitted_on = read_once("calibrator", file)
+            with right:
+                _describe(calibrator)
+        elif after is not None:
+            calibrator, fitted_on = on_all_rows(after)
+            rows = 0 if fitted_on is None else fitted_on.n_samples
+            right.caption(f"{ui.literal(after.name)} as above, fitted on {rows:,} rows.")
+    except InputError as error:
+        right.error(ui.escaped(error))
+    reading = None if upload is None else read(upload, slot="apply-reading")
+    if reading is None or not show_faults(reading, labelled=False):
+        return
+    if calibrator is None:
+        st.info("Choose a calibrator above, or upload its file.")
+        return
+    predictions, dropped_labels = without_labels(reading)
+    if dropped_labels:
+        st.caption("Labels in this file cannot be used; calibrating needs none.")
+    try:
+        if file is None:  # a calibrator of this session expects the loaded data's order of columns
+            predictions = predictions.in_order_of(dataset().evaluation.class_names)
+        _show_calibrated(calibrator, fitted_on, reading, predictions, own=file is None)
+    except InputError as error:
+        st.error(f"The calibrator does not fit these predictions: {ui.escaped(error)}")
+
+
+def _describe(calibrator: BaseEstimator) -> None:
+    """Describe a calibrator from a file: its classes, the rows and time of its fit, and its promise."""
+    names, origin = getattr(calibrator, "class_names_", None), getattr(calibrator, "fitted_on_", None)
+    known = origin is not None and origin.n_samples is not None
+    lines = [f"**{full_name(calibrator)}** ({name_of(calibrator)})"]
+    if names:
+        listed = ", ".join(ui.literal(name) for name in names[:5]) + (", ..." if len(names) > 5 else "")
+        lines.append(f"{len(names):,} classes: {listed}")
+    if origin is not None:
+        rows = f"{origin.n_samples:,}" if known else "an unknown number of"
+        lines.append(f"fitted on {rows} rows; saved {origin.date[:10]} by calib {origin.calib_version}")
+        lines += [f"fixed in its rows: {ui.escaped(line)}" for line in origin.log[:3]]
+    described = calibrator
+    if isinstance(calibrator, BinaryCalibrator):
+        described = as_multiclass(calibrator, origin) if known else None
+    if isinstance(described, MulticlassToBinary):
+        lines.append(guarantee_card(described, 0.1, choices=getattr(origin, "choices", None)).words())
+    elif isinstance(calibrator, HistogramBinning):
+        lines.append("its guarantee is not known: the file does not say on how many rows it was fitted")
+    else:
+        lines.append("no distribution-free guarantee")
+    st.markdown("\n".join(f"- {line}" for line in lines))
+
+
+def _show_calibrated(
+    calibrator: BaseEstimator,
+    fitted_on: BaseEstimator | Announcement | None,
+    reading: Reading,
+    predictions: Announcement,
+    *,
+    own: bool,
+) -> None:
+    by_position = "vector" in predictions.has and matched_by_position(
+        predictions, dataset().evaluation if own else calibrator
+    )
+    predictions = aligned(predictions, calibrator)
+    names = getattr(calibrator, "class_names_", None) or predictions.class_names
+    if predictions.has & {"vector", "event"}:
+        calibrator = corrected(calibrator, predictions, fitted_on if own else None)
+    table = applied = applied_frame(calibrator, predictions, names)
+    columns, kept = reading.table.columns, ~reading.reports["evaluation"].raw.abstained
+    if columns and len(kept) == reading.table.n_rows and kept.sum() == len(table):
+        table = beside_input(columns, applied, kept)
+    _say_change(applied, predictions)
+    if by_position:
+        st.warning(
+            "Columns are matched by position, because one of both names no classes: the first column is read "
+            f"as {ui.literal(names[0])}, the second as {ui.literal(names[1])}, and so on."
+        )
+    elif "vector" in predictions.has:
+        st.caption("Columns are matched by the names of the classes.")
+    if predictions.labels is not None:
+        if (used := overlap(predictions, fitted_on)) is not None:
+            st.warning(f"{used.words.capitalize()}: the numbers below promise nothing for new rows.")
+        shown = []
+        for name, evidence in methods_of(Rows(predictions), {"Calibrated": calibrator}).items():
+            numbers = compute("Computing metrics", metrics, evidence)
+            ends = compute("Computing intervals", metric_intervals, evidence, numbers)
+            shown.append(Assessment(name, numbers, ends))
+        ui.before_and_after(shown)
+    st.dataframe(table.head(PREVIEW_ROWS).style.format(precision=4), hide_index=True, height=320)
+    with st.container(horizontal=True):
+        ui.download(table, "calibrated", label="Calibrated predictions (CSV)")
+        ui.offer(
+            "Calibrated predictions (Parquet)",
+            ui.made(lambda: table.to_parquet(index=False), table),
+            "calibrated.parquet",
+            "application/vnd.apache.parquet",
+        )
+    if len(table) > PREVIEW_ROWS:
+        st.caption(f"The first {PREVIEW_ROWS} rows are shown; the file holds all, with all of its columns.")
+
+
+def _say_change(applied: pd.DataFrame, predictions: Announcement) -> None:
+    what = "confidence"
+    if isinstance(predictions, BinaryPrediction):
+        what = "probability"
+        change = np.abs(applied[f"p({predictions.positive})"] - applied["score"])
+    else:
+        change = np.abs(applied.filter(regex="^calibrated(_1)?$").iloc[:, 0] - applied["confidence"])
+    left_out = ""
+    if predictions.coverage < 1.0:
+        left_out = f" {1 - predictions.coverage:.1%} of the rows hold no answer and are left out."
+    st.markdown(
+        f"{len(applied):,} rows; on average the {what} changes by **{change.mean():.3f}**, "
+        f"at most by {change.max():.3f}.{left_out}"
+    )
