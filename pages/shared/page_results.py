@@ -26,7 +26,6 @@ from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import Announcement
 from calib.data.times import are_dates, is_time
 from calib.diagrams.living_picture import living_picture
-from calib.diagrams.row_lists import cell_order
 from calib.diagrams.three_class_views import rows_of_classes
 from calib.evidence import BinStatistics
 from calib.evidence.clusters import Clusters
@@ -56,8 +55,7 @@ TRYING = "Trying every calibrator"
 OF_ALL_CLASSES = frozenset({calib.metrics, choose_actions, confirm_choice})
 #: Functions whose results hold rows.
 HOLDING_ROWS = frozenset(
-    {cell_order, corp_curve, calib.compare_models, calib.risk_coverage}
-    | {diagrams.class_binning, living_picture}
+    {corp_curve, calib.compare_models, calib.risk_coverage} | {diagrams.class_binning, living_picture}
 )
 #: Views of many classes as three.
 MERGE, RENORMALISE = "Two classes, all others merged", "Three classes, renormalised"

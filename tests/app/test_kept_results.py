@@ -27,7 +27,6 @@ from calib.answers.confirmation import confirm_choice
 from calib.answers.costly_actions import choose_actions
 from calib.data.notions import PerClass
 from calib.diagrams.living_picture import living_picture
-from calib.diagrams.row_lists import cell_order
 from calib.diagrams.slice_maps import slice_heat
 from calib.stats.bands import consistency_band
 from calib.stats.effective import dependence_words
@@ -170,7 +169,6 @@ ASKED: dict[str, Call] = {
     "canonical_noise_floors": lambda ask, w, m: ask(
         canonical_noise_floors, m.rows, cells=(m.rows.predictions.proba[:, 0] > 0.5).astype(int)
     ),
-    "cell_order": asked(cell_order, notion="top-label", n_bins=B),
     "choose_actions": asked(choose_actions, costs=COSTS),
     "class_binning": lambda ask, w, m: ask(
         diagrams.class_binning, w.data.calibration, w.data.evaluation, n_bins=3
@@ -187,7 +185,6 @@ ASKED: dict[str, Call] = {
     "consistency_band": asked(consistency_band, **FINE),
     "corp_curve": asked(calib.corp_curve, notion="confidence"),
     "decision_curve": lambda ask, w, m: ask(calib.decision_curve, page_results.second(m)),
-    "decomposition": asked(calib.decomposition, rule="brier", notion="top-label", n_bins=B),
     "dependence_words": lambda ask, w, m: ask(dependence_words, m.rows.predictions),
     "living_picture": lambda ask, w, m: ask(
         living_picture, m, named=(), class_names=w.data.evaluation.class_names, event=None, after_name=""
@@ -210,11 +207,9 @@ CALLS = {**KEPT, **ASKED}
 PLAIN = {"metrics", "decision_curve", "risk_coverage", "cuts", "corp_curve"}
 PLAIN |= {
     "time_columns",
-    "cell_order",
     "rows_of",
     "rows_of_group",
     "compare_schemes",
-    "decomposition",
 }
 #: Results that need the scores of all classes.
 WHOLE = {"metrics", "class_diagram", "noise_floor", "problem_floors", "choose_actions", "pairs"}
