@@ -2,7 +2,6 @@
 // back; a new step begins at its top. And a reload finds its session: the name of this tab's session is in a
 // cookie from the end of one page to the start of the next. The button of a figure's menu presses its camera,
 // or prints what the camera saves.
-// A lesson's figure names in its layout what can be dragged; where it is dropped goes into a hidden field.
 // Reliability diagrams name in their layout how many bins they have: the bin under the pointer is marked in all.
 // On a narrow window the menu closes after a choice.
 // A number and its percent sign stay on one line.
@@ -65,49 +64,6 @@ if (!window.calibSession) {
     };
     setTimeout(() => { HTMLAnchorElement.prototype.click = save; }, 10_000);  // should no picture come
   };
-  const under = (event) => {
-    const figure = event.target.closest?.(".js-plotly-plot");
-    const [box, axes] = [figure?.getBoundingClientRect(), figure?._fullLayout];
-    let found = null;
-    const meta = figure?.layout?.meta;  // handles as text, or a number of bins
-    for (const { name, x, y, along } of typeof meta === "string" ? JSON.parse(meta) : []) {
-      const [left, top] = [box.left + axes.xaxis._offset, box.top + axes.yaxis._offset];
-      const away = [event.clientX - left - axes.xaxis.d2p(x), event.clientY - top - axes.yaxis.d2p(y)];
-      const distance = Math.hypot(...away);
-      if (distance >= (found?.distance ?? 24)) continue;
-      const value = along === "x" ? ({ clientX }) => axes.xaxis.p2d(clientX - left)
-        : ({ clientY }) => axes.yaxis.p2d(clientY - top);
-      found = { figure, name, distance, value };
-    }
-    return found;
-  };
-  let [held, told, turn] = [null, 0, 0];
-  const drop = (event) => {
-    const field = document.querySelector(".st-key-dragged input");
-    if (field === null) return;
-    told = event.timeStamp;
-    const set = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set;
-    set.call(field, `${held.name}=${held.value(event)}=${++turn}`);
-    field.dispatchEvent(new Event("input", { bubbles: true }));
-    field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
-  };
-  addEventListener("pointerdown", (event) => {
-    held = event.button === 0 ? under(event) : null;
-    if (held === null) return;
-    event.preventDefault();
-    event.stopPropagation();
-  }, true);
-  addEventListener("pointermove", (event) => {
-    if (held === null) {
-      event.target.closest?.(".js-plotly-plot")?.classList.toggle("calib-near", under(event) !== null);
-    } else if (event.timeStamp - told > 100) {
-      drop(event);
-    }
-  });
-  addEventListener("pointerup", (event) => {
-    if (held !== null) drop(event);
-    held = null;
-  });
   const binsOf = (figure) => (Number.isInteger(figure?.layout?.meta) ? figure.layout.meta : 0);
   let marked = -1;
   addEventListener("pointermove", (event) => {

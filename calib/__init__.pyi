@@ -52,6 +52,7 @@ from .files.checked import (
     read_pair as read_pair,
     read_predictions as read_predictions,
 )
+from .lessons import lesson as lesson
 from .report import report as report
 from .stats import (
     Monitor as Monitor, accuracy as accuracy, auc as auc, best_set as best_set,

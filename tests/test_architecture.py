@@ -30,6 +30,7 @@ LAYERS = (
     ("diagrams",),
     ("scale",),
     ("report",),
+    ("lessons",),
     ("cli",),
     ("__main__",),
 )

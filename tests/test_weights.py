@@ -62,7 +62,7 @@ OF_COUNTS = {
     ),
     *("conclude", "confusions", "consistency_band", "debiased_l2", "effective_sample", "over_time"),
     *("interval_of_all_cells", "measure_interval", "monotone_ece", "paired_difference", "problem_floors"),
-    *("recommend", "reduce_to_binary", "risk", "row_table"),
+    *("lesson", "recommend", "reduce_to_binary", "risk", "row_table"),
 }
 COLUMNS_OF_COUNTS = {
     *("Distinct scores", "above_noise", "accuracy_lower", "accuracy_shrunken", "accuracy_upper"),

@@ -420,6 +420,29 @@ def report(command: ArgumentParser) -> None:
     _add_bins_and_redraws(command)
 
 
+def lesson(command: ArgumentParser) -> None:
+    """Write a lesson of 15 minutes on calibration as one HTML page.
+
+    calib lesson -o lesson.html
+    calib lesson --data predictions.csv -o lesson.html
+    calib lesson --handout -o handout.html
+
+    The page needs no network and no server: three chapters with pictures that move, and six exercises.
+    --data adds the bin of your own predictions whose classes are most off. --handout writes the teacher's
+    notes instead, two pages to print.
+    """
+    add = command.add_argument
+    add("-o", "--output", required=True, metavar="OUT.HTML", help="page to write")
+    add(
+        "--data",
+        dest="file",
+        metavar="FILE",
+        help="your predictions: CSV, TSV, Parquet, Feather, NPY, NPZ or JSON",
+    )
+    add("--handout", action="store_true", help="write the teacher's notes")
+    _add_reading(command)
+
+
 def tables(command: ArgumentParser) -> None:
     """Compare models, each with several calibrators.
 
@@ -519,6 +542,7 @@ def centres(command: ArgumentParser) -> None:
 COMMANDS: dict[str, tuple[Callable[[ArgumentParser], None], ...]] = {
     "commands": (metrics, fit, recommend, apply, gate, decide, slices, centres, report, tables, open),
     "judging": (judge,),
+    "teaching": (lesson,),
     "light": (check, app, completion),
     "watching": (watch,),
     "files_at_scale": (summarize, merge, sql),

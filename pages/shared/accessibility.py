@@ -46,7 +46,7 @@ ROOM = """
 }
 [data-testid=stElementContainer]:has(> .stHtml > [data-calib-tab]),
 [data-testid=stBaseButton-elementToolbar][aria-label="Download as CSV"],
-.st-key-other-theme, .st-key-dragged { display: none; }"""
+.st-key-other-theme { display: none; }"""
 #: Details of a clicked mark are beside the figures: they stay on the screen while the figures scroll, and
 #: scroll on their own. On a narrow screen they follow below. No rule depends on the content of a column:
 #: browsers would search it at each drawing.
@@ -71,16 +71,12 @@ a:focus-visible, .calib-save:focus-visible, [data-testid=stMain]:focus-visible,
 }"""
 
 
-#: Marks of a lesson and bars of Imbalance go to their new place, unless the viewer wants no motion;
-#: what can be dragged says so.
-LESSON = """
-[class*=st-key-lesson-picture-] .point { transition: transform 0.6s ease, opacity 0.6s ease; }
+#: Bars of Imbalance go to their new place, unless the viewer wants no motion. A bin under the pointer is
+#: marked.
+MARKS = """
 .st-key-imbalance-errors .point path { transition: d 0.6s ease; }
 .calib-bin { position: absolute; pointer-events: none; background: rgba(230, 159, 0, 0.18); }
-.calib-near .nsewdrag { cursor: grab !important; }
-@media (prefers-reduced-motion: reduce) {
-    [class*=st-key-lesson-picture-] .point, .st-key-imbalance-errors .point path { transition: none; }
-}"""
+@media (prefers-reduced-motion: reduce) { .st-key-imbalance-errors .point path { transition: none; } }"""
 
 
 def style() -> str:
@@ -90,7 +86,7 @@ def style() -> str:
         f'content: "\\a0 {name}"; font-size: 0.875rem; }}'
         for key, name in UPLOADS.items()
     )
-    return f"<style>{FOCUS}{names}{ON_PRIMARY}{SAVE}{ROOM}{BESIDE}{LESSON}\n</style>"
+    return f"<style>{FOCUS}{names}{ON_PRIMARY}{SAVE}{ROOM}{BESIDE}{MARKS}\n</style>"
 
 
 def greyed(lacking: dict[str, str]) -> str:

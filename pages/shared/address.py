@@ -14,13 +14,8 @@ ABOUT_DATA = ("data", "example", "fitted", "model")
 #: Settings that all pages share, and their values. A page that is opened takes them from the page before, not
 #: its own last ones.
 SHARED = {"bins": range(2, 51)}
-#: Characters of the longest value: an edited table of the lesson on six points has 200.
+#: Characters of the longest value: a state of the lesson with all votes has 300.
 LONGEST = 2_000
-
-
-def presenting() -> bool:
-    """Return whether a step of the lesson fills the screen."""
-    return st.query_params.get("present") == "yes" and st.session_state.get("page-shown") == "Learn"
 
 
 def drop_unusable() -> None:

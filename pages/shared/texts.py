@@ -1,4 +1,4 @@
-"""Texts of the Learn section: glossary, references and notes, from assets/lessons."""
+"""Texts of the Learn section: glossary and references, from assets/lessons."""
 
 from __future__ import annotations
 
@@ -20,5 +20,3 @@ GLOSSARY: list[dict[str, Any]] = _read("glossary", "term")
 PAGE_TERMS: dict[str, list[str]] = _read("glossary", "pages")
 #: Works cited: key, citation, what the app uses from it.
 REFERENCES: list[dict[str, Any]] = _read("references", "work")
-#: For each step of Learn: what it shows, a question to ask, and addresses that open it.
-NOTES: list[dict[str, Any]] = _read("notes", "step")

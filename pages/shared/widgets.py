@@ -25,7 +25,7 @@ from calib.files.readers import write_csv
 from calib.report.html import page, paragraph, text
 from calib.stats.effective import dependence_words
 from pages.shared import page_results as results
-from pages.shared.address import SHARED, keep_in_address, presenting
+from pages.shared.address import SHARED, keep_in_address
 from pages.shared.choice import chosen, drop
 from pages.shared.isolation.computing import write_table
 from pages.shared.kept import kept
@@ -48,8 +48,6 @@ LEARN = "pages/views/learn.py"
 #: Cells of the largest table whose file is made before anybody asks for it: 10 to 30 ms.
 MADE_AT_ONCE = 20_000
 ARROW = ":material/arrow_forward:"
-#: Factor of the type size in a figure that is presented.
-PRESENTED = 1.25
 #: Name of the data on screen on a page with an example of its own.
 LOADED = "Loaded predictions"
 #: What a session can lose, by the word for it in the address.
@@ -258,46 +256,36 @@ def chart(
     table: Callable[[], pd.DataFrame] | None = None,
     alt: str,
     on_select: Callable[[], None] | Literal["ignore"] = "ignore",
-    fill: bool = False,
     height: int | None = None,
 ) -> None:
     """Draw a figure with the menu of its files: its data, a page, and a picture with title and caption.
 
-    `table` makes the data; it is called when the menu is opened. A presentation shows the figure alone, with
-    larger type. `height` in pixels replaces the figure's own; with `fill` it is as high as its container.
+    `table` makes the data; it is called when the menu is opened. `height` in pixels replaces the figure's.
     """
     wanted = picture_of(key, st.context.theme.type == "dark")
     figure = with_layout(with_layout(figure, **theme(wanted.dark)), **wanted.layout)
     if height is not None:
         figure = with_layout(figure, height=height)
-    if presenting():
-        figure = with_layout(figure, font={"size": PRESENTED * figure["layout"]["font"]["size"]})
-    else:
-        above = max(figure["layout"]["margin"]["t"], 36)  # room for the menu of its files
-        figure = with_layout(figure, margin={"t": above})
+    above = max(figure["layout"]["margin"]["t"], 36)  # room for the menu of its files
+    figure = with_layout(figure, margin={"t": above})
     shown = with_swatches(figure)
     if on_select != "ignore":  # Streamlit would set this after the first drawing, and draw the figure again
         shown = with_layout(shown, clickmode="event+select", dragmode="pan", hovermode="closest")
         shown = as_clicked(shown, key)
     file = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
-    if fill:
-        layout = {name: value for name, value in shown["layout"].items() if name != "height"}
-        shown = {**shown, "layout": layout}
-    menu = None
-    if not presenting():
-        look = {"type": "tertiary", "icon": ":material/download:"}
-        menu = st.popover("Save", key=f"{key}-files", on_change="rerun", **look)
+    look = {"type": "tertiary", "icon": ":material/download:"}
+    menu = st.popover("Save", key=f"{key}-files", on_change="rerun", **look)
     st.plotly_chart(
         Ready(shown),
         key=key,
-        height="stretch" if fill else "content",
+        height="content",
         theme=None,
         on_select=on_select,
         selection_mode="points",
         alt=alt,
         config=CONFIG | {"toImageButtonOptions": {"format": wanted.format, "filename": file, "scale": 2}},
     )
-    if menu is not None and menu.open:  # what is in it is made only then
+    if menu.open:  # what is in it is made only then
         with menu:
             if table is not None:
                 download(table(), file, label="Data (CSV)")

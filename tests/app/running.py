@@ -20,7 +20,7 @@ ROOM_TABS = {
     "reliability": ("Bins", "Classes"),
     "groups": ("Against the rest", "Over time"),
     "repair": ("Before and after", "Numbers", "Candidates", "Apply"),
-    "learn": ("Lessons", "Glossary"),
+    "learn": ("Lesson", "More", "Glossary"),
 }
 #: Every room at each of its tabs.
 PLACES = [(path.stem, tab) for path in PAGE_FILES for tab in ROOM_TABS.get(path.stem, ("",))]

@@ -16,7 +16,7 @@ from tests.app.running import PAGES, ROOT, open_page
 
 COUNT = int(os.environ.get("CALIB_FUZZ", "20"))
 STEPS = re.findall(
-    r'^    "([a-z-]+)": \(', (ROOT / "pages/shared/tabs/lessons.py").read_text(encoding="utf-8"), re.MULTILINE
+    r'^    "([a-z-]+)": \(', (ROOT / "pages/shared/tabs/more.py").read_text(encoding="utf-8"), re.MULTILINE
 )
 LEARN = "pages/views/learn.py"
 VALUES = [
@@ -36,45 +36,28 @@ def parameters() -> list[str]:
         "model",
         "bin",
         "class",
-        "share",
-        "told_a",
-        "told_b",
-        "right_a",
-        "right_b",
+        "at",
         "sizeq",
         "sizeK",
         "sizeB",
         "step",
-        "table",
     ]
     return sorted({*bound, *others})
 
 
-def test_only_steps_of_the_lesson_are_presented():
-    app = open_page("pages/views/reliability.py", example="two-patients", present="yes")
-    assert not app.exception
-    menus = [menu for menu in app.get("popover") if menu.proto.popover.id.endswith("-files")]
-    assert len(menus) == len(app.get("plotly_chart")) > 0
-    app = open_page(LEARN, step="jensen", present="yes")
-    assert not app.exception
-    assert not app.get("popover")
-    assert app.get("plotly_chart")
-
-
 def test_parameters_are_recognised():
-    assert {"L", "draws", "bins", "alpha", "notion", "k", "terms"} <= set(parameters())
-    assert len(STEPS) == 8
+    assert {"L", "rows", "bins", "alpha", "notion", "k", "terms"} <= set(parameters())
+    assert len(STEPS) == 4
 
 
 @pytest.mark.parametrize(
     ("page", "query"),
     [
-        (LEARN, {"step": "noise", "draws": "inf"}),
-        (LEARN, {"step": "noise", "round": "-inf"}),
-        (LEARN, {"step": "noise", "L": ""}),
-        (LEARN, {"step": "six-points", "K": "1e999", "notion": "top-k-label"}),
-        (LEARN, {"step": "six-points", "notion": ""}),
-        (LEARN, {"step": "real-model", "look": ""}),
+        (LEARN, {"learn_tab": "More", "step": "noise", "guess_noise": "0", "n": "inf"}),
+        (LEARN, {"learn_tab": "More", "step": "noise", "guess_noise": "0", "L": ""}),
+        (LEARN, {"learn_tab": "More", "step": "notions", "guess_six": "4", "notion": ""}),
+        (LEARN, {"learn_tab": "More", "step": "binning", "guess_binning": "few", "points": "-inf"}),
+        (LEARN, {"at": "s=none&g.crowd=99&w=1e9,-1&d=5000"}),
         ("pages/views/simplex.py", {"seed": "inf", "scheme": "Projection, random"}),
     ],
 )
@@ -91,7 +74,7 @@ def test_random_addresses_open_every_page():
         page, step = targets[number % len(targets)]
         query = {name: rng.choice(VALUES) for name in rng.sample(names, rng.choice([1, 3, 9, len(names)]))}
         if step is not None:
-            query["step"] = step
+            query |= {"learn_tab": "More", "step": step}
         query["example"] = rng.choice(["two-patients", "", "none"]) if number % 9 == 0 else "two-patients"
         assert not open_page(page, **query).exception, (page, query)
 

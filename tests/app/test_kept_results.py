@@ -186,6 +186,7 @@ ASKED: dict[str, Call] = {
     "corp_curve": asked(calib.corp_curve, notion="confidence"),
     "decision_curve": lambda ask, w, m: ask(calib.decision_curve, page_results.second(m)),
     "dependence_words": lambda ask, w, m: ask(dependence_words, m.rows.predictions),
+    "lesson": asked(calib.lesson, title="patients"),
     "living_picture": lambda ask, w, m: ask(
         living_picture, m, named=(), class_names=w.data.evaluation.class_names, event=None, after_name=""
     ),

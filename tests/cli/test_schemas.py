@@ -47,6 +47,8 @@ centres p.csv --by site
 watch state.json rows.csv --by site
 watch quiet.json p.csv --notion confidence
 report rows.csv -o report.html --resamples 20
+lesson -o lesson.html
+lesson --data rows.csv -o lesson.html
 tables rows.csv folds.csv --methods TS --resamples 20
 tables rows.csv folds.csv --methods TS --resamples 20 --sweep
 summarize folder --by site -o run.calib.json.gz

@@ -1048,7 +1048,7 @@ const mounted = new WeakMap();
 export default function (component) {
   const { parentElement, data, setTriggerValue } = component;
   const place = parentElement.querySelector(".calib-picture");
-  const options = data.alone ? {} : {
+  const options = {
     onChoose: (choice) => setTriggerValue("chosen", choice),
     onBins: (bins) => setTriggerValue("bins", bins),
   };

@@ -1,4 +1,4 @@
-"""Step 7: normalising keeps the order of a row's entries; it costs the guarantee (Algorithms 3 and 4)."""
+"""Normalising keeps the order of a row's entries; it costs the guarantee (Algorithms 3 and 4)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from calib.calibrators.multiclass import MulticlassToBinary
 from calib.data.predictions import Predictions
 from calib.diagrams.style import OKABE_ITO, Figure, bar, escape, figure
 from calib.stats.errors import accuracy, ece
-from pages.shared.address import presenting
 from pages.shared.kept import kept
 from pages.shared.lessons import interaction as step
 from pages.shared.session import from_example
+from pages.shared.widgets import chart
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,12 +111,6 @@ def one_row(series: Sequence[tuple[str, np.ndarray]], class_names: Sequence[str]
 EXAMPLES = {"simulated ResNet": "resnet", "handwritten digits (real)": "digits"}
 #: Equal-width bins narrow enough to show gaps that cancel inside wider ones.
 FINE_BINS = 15
-HEADS = {
-    "smallest_sum": "Smallest row sum",
-    "largest_sum": "Largest row sum",
-    "cw_ece": "CW-ECE",
-    "accuracy": "Accuracy of the largest entry",
-}
 
 
 def show() -> None:
@@ -145,7 +139,7 @@ def show() -> None:
     unseen = comparison.methods["Base model"]
     names, scores = unseen.class_names, {name: rows.proba[row] for name, rows in comparison.methods.items()}
     with drawn:
-        step.picture(
+        chart(
             one_row(list(scores.items()), names, int(unseen.truth[row])),
             "normalising",
             table=lambda: pd.DataFrame(scores, index=pd.Index(names, name="class")).reset_index(),
@@ -160,19 +154,12 @@ def show() -> None:
         f"Dividing changes the highest class in {comparison.n_moved:,} rows, CW-HB itself in "
         f"{len(comparison.changed):,}."
     )
-    if not presenting():
-        show_numbers(table, n_bins, base.accuracy)
-        step.own_data("pages/views/repair.py", "Candidates", repair_tab="Candidates")
-
-
-def show_numbers(table: pd.DataFrame, n_bins: int, accuracy_before: float) -> None:
-    with st.expander("All numbers"):
-        st.dataframe(table.rename(columns=HEADS).style.format("{:.4f}"))
-        st.caption(
-            f"CW-HB is assessed at each of its values, the others in {n_bins} equal-width bins (Remark 1). "
-            f"Use the numbers of CW-HB class by class, and keep the base model's label: its accuracy is "
-            f"{accuracy_before:.4f}."
-        )
+    st.caption(
+        f"CW-HB is assessed at each of its values, the others in {n_bins} equal-width bins (Remark 1). Keep "
+        f"the base model's label: its accuracy is {base.accuracy:.4f}, the other methods' "
+        f"{class_wise.accuracy:.4f}."
+    )
+    step.own_data("pages/views/repair.py", "Candidates", repair_tab="Candidates")
 
 
 def _wide_bins(comparison: NormalisationComparison) -> str:

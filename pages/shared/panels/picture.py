@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import streamlit as st
-from streamlit.components.v2 import component
-from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
-from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentManifest
 
-from calib import __version__, conclude, diagrams, reliability_diagram
+from calib import conclude, diagrams, reliability_diagram
 from calib.data.defaults import N_BINS
 from calib.data.kinds import lacks
-from calib.data.predictions import Announcement
 from calib.diagrams.living_picture import FILES, living_picture, picture_html
 from calib.diagrams.reliability_diagrams import PANELS, Panel
 from calib.diagrams.style import figure_html, plotly_script
@@ -25,16 +20,16 @@ from calib.report.html import page
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
 from pages.shared.address import SHARED
+from pages.shared.browser_module import LOG, mounter
 from pages.shared.choice import ChosenRows, chosen
 from pages.shared.kept import kept
 from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.session import BASE, Method, dataset, methods
 
-NAME = "calib.picture"
 #: Shown if the module has not replaced it after some seconds.
 LATE = "The picture has not loaded. Press Save and choose Static figure."
+HTML = f'<div class="calib-picture"><p class="late">{LATE}</p></div>'
 ALT = "Reliability diagram: accuracy against confidence. "
-LOG = logging.getLogger("calib.app")
 
 
 def show_chosen_rows(key: str) -> None:
@@ -105,20 +100,6 @@ def show_picture(
             st.toggle("Static figure", key=f"{key}-static", persist_state="session")
 
 
-def show_example(key: str, rows: Announcement, n_bins: int, marked: tuple[float, float]) -> None:
-    """Show rows of a lesson in the living picture; what is chosen in it stays there."""
-    given = {"picture": _packed_example(rows), "bins": n_bins, "view": 0, "marked": marked, "alone": True}
-    if (mount := _mounter()) is not None:
-        mount(key=f"{key}-picture", data=given)
-
-
-@kept(rows=True)
-def _packed_example(rows: Announcement) -> dict[str, Any]:
-    evidence = Rows(rows)
-    named = conclude(evidence, n_bins=N_BINS).named
-    return living_picture(evidence, named=named, class_names=evidence.class_names)
-
-
 def _mounted(
     key: str, given: dict[str, Any], shown: list[Method], on_choose: Callable[[ChosenRows], None]
 ) -> bool:
@@ -145,35 +126,10 @@ def _mounted(
             LOG.error("the picture failed: %.200r", sent)
             st.session_state[f"{key}-failed"] = True
 
-    if (mount := _mounter()) is None:
+    if (mount := mounter(FILES, "picture", HTML)) is None:
         return False
     mount(key=picked, data=given, on_chosen_change=choose, on_bins_change=change_bins, on_failed_change=fail)
     return True
-
-
-def _mounter() -> Any:
-    """Return the function that mounts the component; None if this Streamlit has another interface."""
-    try:
-        return _component()
-    except (ImportError, AttributeError, TypeError, st.errors.StreamlitAPIException):
-        LOG.exception("the picture cannot be mounted")
-        return None
-
-
-def _component() -> Any:
-    """Register the component's files with Streamlit, whose policy allows files of a package only.
-
-    The call is not public: Streamlit finds the asset folders of installed packages, and calib is served
-    without being installed.
-    """
-    manager = get_bidi_component_manager()
-    known = manager.get(NAME)
-    if known is None:
-        package, name = NAME.split(".")
-        folder = ComponentConfig(name, FILES.name)
-        manager.register_from_manifest(ComponentManifest(package, __version__, [folder]), FILES.parent)
-    html = f'<div class="calib-picture"><p class="late">{LATE}</p></div>'
-    return component(NAME, html=html, css="picture.css", js="picture.js")
 
 
 def show_static(key: str, method: Method, n_bins: int) -> None:

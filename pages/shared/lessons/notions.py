@@ -1,4 +1,4 @@
-"""Step 6: which numbers of a small table each notion of calibration uses (Figure 3 and Appendix A.2)."""
+"""Which numbers of a small table each notion of calibration uses (Figure 3 and Appendix A.2)."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calib import InputError
 from calib.data.notions import TOP_K_NOTIONS, NotionShape
 from calib.data.predictions import Predictions
 from calib.diagrams.style import Figure, bar, figure, scatter
 from calib.evidence.reductions import ranked_classes
 from calib.evidence.rows import reduce_to_binary
-from pages.shared.address import presenting
 from pages.shared.lessons import interaction as step
-from pages.shared.widgets import escaped
+from pages.shared.widgets import chart
 
 POINTS = ("a", "b", "c", "d", "e", "f")
+#: Ranks of the top-K notions.
+TOP_K = 2
 
 #: Six points a..f over four classes in the spirit of Figure 3 of the paper, which prints its numbers only
 #: as a picture: the labels of a, b and f are the paper's, the probabilities are ours.
@@ -35,11 +35,8 @@ SIX_POINTS = Predictions(
     ["1", "2", "3", "4"],
 )
 
-#: A row whose sum is within this of 1 is taken as rounded.
-ROUNDING = 0.005
 
-
-def used_cells(proba: np.ndarray, notion: str, top_k: int = 2) -> np.ndarray:
+def used_cells(proba: np.ndarray, notion: str) -> np.ndarray:
     """Return the binary problem that uses each probability: its index + 1, or 0 if none does.
 
     For "canonical", which is not an M2B notion, every row is one unit: its entries get the number of the
@@ -53,19 +50,19 @@ def used_cells(proba: np.ndarray, notion: str, top_k: int = 2) -> np.ndarray:
     elif notion == "class-wise":
         cells[:] = np.arange(1, n_classes + 1)
     else:
-        shape = NotionShape.of(notion, n_classes, top_k if notion in TOP_K_NOTIONS else None)
+        shape = NotionShape.of(notion, n_classes, TOP_K if notion in TOP_K_NOTIONS else None)
         ranked, _ = ranked_classes(proba, shape.n_ranks)
         np.put_along_axis(cells, ranked, shape.problems_of(ranked, np.arange(shape.n_ranks)) + 1, axis=1)
     return cells
 
 
-def binary_tables(predictions: Predictions, notion: str, *, top_k: int = 2) -> dict[int, pd.DataFrame]:
+def binary_tables(predictions: Predictions, notion: str) -> dict[int, pd.DataFrame]:
     """Return the binary problems of a notion as small tables, by index, as in Figure 3 (b) to (d).
 
     Each table has a column per point that enters the problem, in the order of `POINTS`, and two rows:
     "score" and "outcome" (0 or 1). Problems without points are left out.
     """
-    ranks = top_k if notion in TOP_K_NOTIONS else None
+    ranks = TOP_K if notion in TOP_K_NOTIONS else None
     problems = reduce_to_binary(predictions, notion=notion, top_k=ranks)
     tables = {}
     for index in range(problems.n_problems):
@@ -80,13 +77,6 @@ def binary_tables(predictions: Predictions, notion: str, *, top_k: int = 2) -> d
             columns=[POINTS[row] for row in rows[order]],
         )
     return tables
-
-
-def rows_off(table: np.ndarray) -> np.ndarray:
-    """Return the indices of the rows of an (n, L) table that are not probability vectors, up to rounding."""
-    values = np.asarray(table, dtype=np.float64)
-    inside = ((values >= 0) & (values <= 1)).all(axis=1)
-    return np.flatnonzero(~(inside & (np.abs(values.sum(axis=1) - 1.0) <= ROUNDING)))
 
 
 #: Fills that dark text is readable on, one per class; a cell also carries its problem's name as text.
@@ -169,7 +159,6 @@ NOTIONS = {
     "is nothing to average.",
 }
 CLASSES = ("1", "2", "3", "4")
-COLUMNS = [f"class {name}" for name in CLASSES]
 
 
 def show() -> None:
@@ -179,56 +168,46 @@ def show() -> None:
         "calibration make of them?**",
         ("1", "4", "6", "24"),
     )
-    if guessed is None:
-        step.picture(
-            cell_table(SIX_POINTS, np.zeros((6, 4), dtype=int), []),
-            "six-points",
-            alt="Table of six predictions",
+    notion = None
+    if guessed is not None:
+        notion = st.segmented_control(
+            "Notion",
+            list(NOTIONS),
+            default="top-label",
+            required=True,
+            key="notion",
+            bind="query-params",
+            wrap=True,
+            label_visibility="collapsed",
         )
-        return
-    notion = st.segmented_control(
-        "Notion",
-        list(NOTIONS),
-        default="top-label",
-        required=True,
-        key="notion",
-        bind="query-params",
-        wrap=True,
-        label_visibility="collapsed",
-    )
-    top_k = 2
-    if notion.startswith("top-k"):
-        top_k = int(st.number_input("K", 1, 4, 2, key="K", bind="query-params", width=140))
-    rows = edited()
-    if rows is None:
-        return
     left, right = st.columns(2, gap="medium")
-    cells = used_cells(rows.proba, notion, top_k)
-    named = [problem_name(notion, index) for index in range(int(cells.max()))]
+    cells = np.zeros((6, 4), dtype=int) if notion is None else used_cells(SIX_POINTS.proba, notion)
+    named = [] if notion is None else [problem_name(notion, index) for index in range(int(cells.max()))]
     with left:
-        st.markdown(NOTIONS[notion])
-        table = pd.DataFrame(rows.proba, columns=COLUMNS)
-        step.picture(
-            cell_table(rows, cells, named),
+        table = pd.DataFrame(SIX_POINTS.proba, columns=[f"class {name}" for name in CLASSES])
+        chart(
+            cell_table(SIX_POINTS, cells, named),
             "six-points",
-            table=lambda: table.assign(point=POINTS, Y=rows.labels + 1),
-            alt=f"Table of six predictions; filled cells are used by {notion} calibration",
+            table=lambda: table.assign(point=POINTS, Y=SIX_POINTS.truth + 1),
+            alt=f"Table of six predictions; filled cells are used by {notion or 'no'} calibration",
         )
-        if "table" not in st.query_params and not presenting():
-            st.caption(
-                "The labels of a, b and f are Figure 3's; the probabilities are ours: the paper "
-                "prints them as a picture."
-            )
+    if notion is None:
+        return
     with right:
-        show_problems(rows, notion, top_k)
+        st.markdown(NOTIONS[notion])
+        show_problems(notion)
+        st.caption(
+            "The labels of a, b and f are Figure 3's; the probabilities are ours: the paper prints them as "
+            "a picture."
+        )
 
 
-def show_problems(rows: Predictions, notion: str, top_k: int) -> None:
+def show_problems(notion: str) -> None:
     if notion == "canonical":
-        units = len(np.unique(rows.proba, axis=0))
+        units = len(np.unique(SIX_POINTS.proba, axis=0))
         st.markdown(f"**{units} different vectors for six points**, and four frequencies to learn for each.")
         return
-    tables = binary_tables(rows, notion, top_k=top_k)
+    tables = binary_tables(SIX_POINTS, notion)
     st.markdown(f"**{len(tables)} binary problem{'s' if len(tables) > 1 else ''}**")
     listed = {
         f"{problem_name(notion, index)}: {outcome(notion, index)}": ", ".join(
@@ -259,75 +238,3 @@ def outcome(notion: str, index: int) -> str:
     if notion == "top-k-confidence":
         return f"1{{Y = the class at rank {index + 1}}}"
     return f"1{{Y = {index % len(CLASSES) + 1}}}"
-
-
-def edited() -> Predictions | None:
-    """Return the edited points; show a message and return None if they are not probabilities.
-
-    The address carries edited tables. A row that does not sum to 1 is named, and shown rescaled.
-    """
-    written = st.query_params.get("table", "")
-    if st.session_state.get("six-written") != written:
-        start_from(written)
-    start = decode(st.session_state["six-start"])
-    with st.popover("Change the numbers", icon=":material/edit:", type="tertiary"):
-        number = st.column_config.NumberColumn(min_value=0.0, max_value=1.0, format="%.2f", required=True)
-        table = st.data_editor(
-            start,
-            key=f"six-{st.session_state['six-version']}",
-            column_config={name: number for name in COLUMNS}
-            | {"point": st.column_config.Column(disabled=True)}
-            | {"Y": st.column_config.SelectboxColumn("true class", options=list(CLASSES), required=True)},
-            row_height=38,
-        )
-        st.button("The original numbers", on_click=start_from, args=("",))
-    now = encode(table)
-    if now != encode(decode("")):
-        st.query_params["table"] = st.session_state["six-written"] = now
-    elif written:
-        st.query_params.pop("table", None)
-        st.session_state["six-written"] = ""
-    proba = table[COLUMNS].to_numpy(dtype=np.float64)
-    sums = proba.sum(axis=1)
-    for row in rows_off(proba):
-        st.warning(
-            f"Row {POINTS[row]} sums to {sums[row]:.2f}, not 1"
-            + (": shown divided by its sum." if sums[row] > 0 else ".")
-            + " Change it in the table."
-        )
-    try:
-        return Predictions(proba / sums[:, None], table["Y"].astype(int) - 1, CLASSES)
-    except InputError as error:
-        st.error(f"Not shown: {escaped(error)}")
-        return None
-
-
-def start_from(written: str) -> None:
-    """Begin again with the table in an address (by default the original table), without edits."""
-    if not written:
-        st.query_params.pop("table", None)
-    st.session_state["six-start"] = st.session_state["six-written"] = written
-    st.session_state["six-version"] = st.session_state.get("six-version", 0) + 1
-
-
-def encode(table: pd.DataFrame) -> str:
-    """Write a table for the address: rows separated by ";", numbers and the true class by ","."""
-    rows = table[[*COLUMNS, "Y"]].itertuples(index=False)
-    return ";".join(",".join([*(f"{value:g}" for value in row[:-1]), str(row[-1])]) for row in rows)
-
-
-def decode(text: str) -> pd.DataFrame:
-    """Read a table from the address; if it is unusable, return the original numbers."""
-    table = pd.DataFrame(SIX_POINTS.proba, columns=COLUMNS, index=pd.Index(POINTS, name="point"))
-    table["Y"] = [str(code + 1) for code in SIX_POINTS.labels]
-    cells = [row.split(",") for row in text.split(";")]
-    if len(cells) != len(POINTS) or any(len(row) != 5 or row[-1] not in CLASSES for row in cells):
-        return table
-    try:
-        values = np.array([[float(value) for value in row[:-1]] for row in cells])
-    except ValueError:
-        return table
-    if ((values >= 0) & (values <= 1)).all():
-        table[COLUMNS] = values
-        table["Y"] = [row[-1] for row in cells]
-    return table

@@ -1,4 +1,4 @@
-"""Step 5: histogram binning fits a curve; the guarantee tightens with points per bin, sharpness falls."""
+"""Binning by hand: the guarantee tightens with points per bin, and the calibrated values get fewer."""
 
 from __future__ import annotations
 
@@ -10,17 +10,14 @@ import streamlit as st
 
 from calib.answers.theorems import Guarantee, guarantee
 from calib.calibrators.histogram import HistogramBinning
-from calib.data.predictions import TopLabelPrediction
-from calib.diagrams.style import BARS, OKABE_ITO, Figure, at, axes, figure, grid, scatter, unit_axes
-from calib.stats.errors import sharpness
-from pages.shared.address import presenting
+from calib.diagrams.style import BARS, OKABE_ITO, Figure, figure, scatter, unit_axes
 from pages.shared.kept import kept
 from pages.shared.lessons import interaction as step
 from pages.shared.widgets import chart
 
 #: Fresh rows on which binned curves are assessed.
 FRESH = 20_000
-#: Points per bin for which the trade-off is drawn.
+#: Points per bin that are tried for the smallest error.
 POINTS_GRID = (5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 750, 1_000, 2_000)
 
 
@@ -45,7 +42,6 @@ class BinnedCurve:
     count: np.ndarray  #: (b,) int64 array: calibration rows per bin
     promise: Guarantee  #: Guarantee of Theorem 1 for the smallest bin
     error: float  #: ECE of the calibrated scores against the known truth, over fresh rows
-    sharpness: float  #: Sharpness of the calibrated scores on fresh rows
 
     def frame(self) -> pd.DataFrame:
         return pd.DataFrame(
@@ -76,13 +72,11 @@ def bin_curve(curve: Curve, points_per_bin: int) -> BinnedCurve:
     """Fit histogram binning with `points_per_bin` points (2 or more) and assess it on `FRESH` new rows."""
     binning = HistogramBinning(points_per_bin=points_per_bin).fit(curve.scores, curve.outcomes)
     fresh = bent_curve(FRESH, seed=1)
-    calibrated = binning.predict(fresh.scores)
     position = np.searchsorted(binning.edges_, fresh.scores, side="right")
     n_bins = len(binning.values_)
     rows = np.bincount(position, minlength=n_bins)
     sums = np.bincount(position, weights=fresh.truth, minlength=n_bins)
     true_mean = np.divide(sums, rows, out=np.full(n_bins, np.nan), where=rows > 0)
-    top = TopLabelPrediction(np.zeros(FRESH, dtype=np.int64), calibrated)
     smallest = max(int(binning.counts_.min()), 2)
     return BinnedCurve(
         edges=np.concatenate(([0.0], binning.edges_, [1.0])),
@@ -91,31 +85,17 @@ def bin_curve(curve: Curve, points_per_bin: int) -> BinnedCurve:
         count=binning.counts_,
         promise=guarantee(points_per_bin=smallest, n_samples=len(curve.scores)),
         error=float(np.nansum(rows * np.abs(true_mean - binning.values_)) / FRESH),
-        sharpness=sharpness(np.where(fresh.outcomes, 0, 1), top, notion="confidence", strategy="discrete"),
     )
 
 
-def trade_off(curve: Curve) -> pd.DataFrame:
-    """Return guarantee, error and sharpness of `bin_curve` for `POINTS_GRID`, as far as rows suffice."""
-    rows = []
-    for k in POINTS_GRID:
-        if k <= len(curve.scores):
-            binned = bin_curve(curve, k)
-            rows.append(
-                {
-                    "points_per_bin": k,
-                    "n_bins": len(binned.value),
-                    "marginal": binned.promise.marginal,
-                    "expected_ece": binned.promise.expected_ece,
-                    "error": binned.error,
-                    "sharpness": binned.sharpness,
-                }
-            )
-    return pd.DataFrame(rows)
+def best_points(curve: Curve) -> tuple[int, BinnedCurve]:
+    """Return the number of points per bin of `POINTS_GRID` with the smallest error, and its bins."""
+    tried = {k: bin_curve(curve, k) for k in POINTS_GRID if k <= len(curve.scores)}
+    return min(tried.items(), key=lambda each: each[1].error)
 
 
-def binned_curve(curve: Curve, binned: BinnedCurve, *, answered: bool) -> Figure:
-    """Draw the steps of histogram binning with their guarantee and, if `answered`, the known curve."""
+def binned_curve(curve: Curve, binned: BinnedCurve) -> Figure:
+    """Draw the steps of histogram binning with their guarantee, and the known curve."""
     data = []
     x, y = np.repeat(binned.edges, 2)[1:-1], np.repeat(binned.value, 2)
     low, high = (np.clip(y + side * binned.promise.marginal, 0, 1) for side in (-1, 1))
@@ -134,15 +114,14 @@ def binned_curve(curve: Curve, binned: BinnedCurve, *, answered: bool) -> Figure
         marker={"symbol": "line-ns", "size": 9, "line": {"width": 1, "color": BARS}},
         name="calibration rows: wrong 0, right 1",
     )
-    if answered:
-        places = np.linspace(0, 1, 201)
-        data += scatter(
-            x=places,
-            y=true_curve(places),
-            line={"color": OKABE_ITO["green"], "width": 3, "dash": "dash"},
-            name="truth (known: simulated)",
-            hovertemplate="score %{x:.2f}: truly right %{y:.3f}",
-        )
+    places = np.linspace(0, 1, 201)
+    data += scatter(
+        x=places,
+        y=true_curve(places),
+        line={"color": OKABE_ITO["green"], "width": 3, "dash": "dash"},
+        name="truth (known: simulated)",
+        hovertemplate="score %{x:.2f}: truly right %{y:.3f}",
+    )
     data += scatter(
         x=x,
         y=y,
@@ -164,39 +143,7 @@ def binned_curve(curve: Curve, binned: BinnedCurve, *, answered: bool) -> Figure
     return figure(data, **layout, font={"size": step.TEXT})
 
 
-def draw_trade_off(table: pd.DataFrame, points_per_bin: int) -> Figure:
-    """Draw guarantee and error (above) and sharpness (below) against points per bin."""
-    data = []
-    x = table["points_per_bin"].to_numpy()
-    for column, name, colour, dash, row in (
-        ("marginal", "guarantee \u03b5\u2081", "sky", "solid", 1),
-        ("expected_ece", "bound on expected ECE", "purple", "dashdot", 1),
-        ("error", "ECE on fresh rows", "vermillion", "solid", 1),
-        ("sharpness", "sharpness", "green", "dash", 2),
-    ):
-        data += scatter(
-            x=x,
-            y=table[column].to_numpy(),
-            mode="lines+markers",
-            line={"color": OKABE_ITO[colour], "dash": dash, "width": 3},
-            name=name,
-            hovertemplate=f"k = %{{x}}: {name} %{{y:.3f}}",
-            **at(row),
-        )
-    layout = grid(2, 1, shared_xaxes=True, vertical_spacing=0.08, row_heights=(0.6, 0.4))
-    line = {"color": OKABE_ITO["orange"], "width": 3, "dash": "dot"}
-    upright = {"type": "line", "x0": points_per_bin, "x1": points_per_bin, "y0": 0, "y1": 1, "line": line}
-    layout["shapes"] = [{**upright, "xref": f"x{n}", "yref": f"y{n} domain"} for n in ("", "2")]
-    for axis in axes(layout, "x"):
-        axis.update(type="log", tickvals=[5, 10, 20, 50, 100, 200, 500, 1_000, 2_000])
-    layout["xaxis2"]["title"] = "Points per bin k"
-    layout["yaxis"]["rangemode"] = "tozero"
-    layout["yaxis2"]["title"] = "Sharpness"
-    return figure(data, **layout, height=480, font={"size": step.TEXT})
-
-
 ROWS = (200, 500, 1_000, 2_000, 5_000)
-POINTS = (5, 500, 5)
 MAX_TICKS = 400
 
 
@@ -207,59 +154,31 @@ def show() -> None:
         "smallest ECE?**",
         ("few", "some dozens", "as many as possible"),
     )
+    if guessed is None:
+        return
     drawn, side = st.columns([3, 1], gap="medium")
     with side:
         n_rows = st.select_slider("Calibration rows n", ROWS, 1_000, key="rows", bind="query-params")
-        curve = bent_curve(n_rows)
-        step.listen({"points": lambda place: _points(float((curve.scores < place).sum()))})
-        k = min(
-            st.slider(
-                "Points per bin k", POINTS[0], POINTS[1], 50, POINTS[2], key="points", bind="query-params"
-            ),
-            n_rows,
-        )
-    binned, table = bin_curve(curve, k), _table(n_rows)
+        k = min(st.slider("Points per bin k", 5, 500, 50, 5, key="points", bind="query-params"), n_rows)
+    curve = bent_curve(n_rows)
+    binned = bin_curve(curve, k)
     with drawn:
-        step.picture(
-            step.draggable(
-                binned_curve(curve, binned, answered=guessed is not None),
-                [step.handle("points", binned.edges[1], binned.value[0], "x")],
-            ),
+        chart(
+            binned_curve(curve, binned),
             "binning-fit",
             table=binned.frame,
             alt="Steps of histogram binning, with the guarantee as a band, over the known curve",
         )
-    if guessed is None:
-        return
-    best = table.loc[table["error"].idxmin()]
-    values = f"{best['n_bins']:.0f} value{'s' if best['n_bins'] > 1 else ''}"
+    points, best = _best(n_rows)
+    values = f"{len(best.value)} value{'s' if len(best.value) > 1 else ''}"
     st.markdown(
-        f"**{best['points_per_bin']:.0f}** of {n_rows:,}: ECE {best['error']:.3f}, but all rows share "
-        f"{values}. With {k}, ECE is **{binned.error:.3f}**; without knowing the truth, Theorem 1 promises "
-        f"at most **{binned.promise.marginal:.3f}** per bin with probability 90 %. Drag the end of the first "
-        "bin."
+        f"**{points}** of {n_rows:,}: ECE {best.error:.3f}, but all rows share {values}. With {k}, ECE is "
+        f"**{binned.error:.3f}**; without knowing the truth, Theorem 1 promises at most "
+        f"**{binned.promise.marginal:.3f}** per bin with probability 90 %."
     )
-    if presenting():
-        return
-    with st.expander("Guarantee, error and sharpness against points per bin"):
-        chart(
-            draw_trade_off(table, k),
-            "binning-trade-off",
-            table=lambda: table,
-            alt="Guarantee, error on fresh rows and sharpness against points per bin",
-        )
-        st.caption(
-            "Simulated: error and sharpness over 20,000 fresh rows. Sharpness is E[E[Z | score]\u00b2]: "
-            "larger if the calibrated scores tell more rows apart."
-        )
     step.own_data("pages/views/repair.py", "Repair")
 
 
-def _points(below: float) -> int:
-    low, high, step = POINTS
-    return int(min(max(round(below / step) * step, low), high))
-
-
 @kept()
-def _table(n_rows: int) -> pd.DataFrame:
-    return trade_off(bent_curve(n_rows))
+def _best(n_rows: int) -> tuple[int, BinnedCurve]:
+    return best_points(bent_curve(n_rows))
