@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -25,6 +25,7 @@ from calib.stats.binless import CombinedTest, combined_test
 from calib.stats.effective import EffectiveSample, effective_sample
 from calib.stats.floors import WITHIN_NOISE
 from calib.stats.intervals import few_clusters_factor, mean_limits, smallest_alpha
+from calib.stats.observed import EventCounts, observed_expected
 
 #: How every conclusion begins, because labels may be wrong, too.
 BY_LABELS = "By the labels in this file"
@@ -86,28 +87,6 @@ class CodedGap:
     gap: Gap = field(metadata=parts("direction lower upper count says right least most"))
 
 
-@dataclass(frozen=True)
-class ObservedExpected:
-    """How often Y = 1 is observed, and how often the scores expect it, over all rows."""
-
-    observed: float  #: Events, weighted if rows are
-    expected: float  #: Sum of the scores
-    #: 95 % interval (1 minus the level of the conclusion) of the ratio of both, by Clopper & Pearson
-    lower: float
-    upper: float
-
-    @property
-    def ratio(self) -> float:
-        """Observed divided by expected: below 1, scores are too high."""
-        return self.observed / self.expected if self.expected > 0.0 else float("nan")
-
-    @property
-    def words(self) -> str:
-        """The numbers as a sentence without its full stop."""
-        ends = with_interval(self.ratio, self.lower, self.upper, least=2)
-        return f"observed {self.observed:,.0f}, expected {self.expected:,.1f}, O/E {ends}"
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class IfTogether(Result):
     """The conclusion if rows that a test shows to be alike belonged together."""
@@ -165,7 +144,7 @@ class Conclusion(Result):
     at_least: float
     at_most: float
     largest: float  #: Percentage points: the largest gap measured in what `at_most` is about
-    events: ObservedExpected | None  #: All rows of a P(Y = 1); None for other predictions
+    events: EventCounts | None  #: All rows of a P(Y = 1); None for other predictions
     tolerance: float | None = None  #: Percentage points that a range may be off
     #: If a test shows rows to be right or wrong together: what holds if they belong together
     suspected: IfTogether | None = None
@@ -214,13 +193,13 @@ class Conclusion(Result):
         said = self._verdict_words(class_names)
         if self.events is None:
             return said
-        numbers, slope = (
-            f"{self.events.words[0].upper()}{self.events.words[1:]}",
-            self.tests.without_bins.slope,
-        )
-        if slope is not None and slope.determined:
-            ends = with_interval(slope.slope, slope.slope_lower, slope.slope_upper, least=2)
-            numbers += f", slope {ends}"
+        numbers = f"{self.events.words[0].upper()}{self.events.words[1:]}"
+        line = self.tests.without_bins.slope
+        if line is not None and line.determined:
+            large = line.in_the_large, line.in_the_large_lower, line.in_the_large_upper
+            numbers += f", in the large {with_interval(*large, least=2)}"
+            slope = line.slope, line.slope_lower, line.slope_upper
+            numbers += f", slope {with_interval(*slope, least=2)}"
         return f"{said} {numbers}."
 
     def _verdict_words(self, class_names: Sequence[str] | None) -> str:
@@ -430,7 +409,7 @@ def concluded(
         at_least=float(least.max() * 100.0) if rejected else 0.0,
         at_most=float(most[counts].max(initial=0.0) * 100.0),
         largest=float(measured[counts].max(initial=0.0) * 100.0),
-        events=ranges.events(alpha) if ranges is not None and evidence.kind == "binary" else None,
+        events=observed_expected(evidence, level=level) if evidence.kind == "binary" else None,
         tolerance=tolerance,
     )
 
@@ -455,8 +434,6 @@ class _Ranges:
     least: np.ndarray
     most: np.ndarray
     p_value: float  #: Smallest alpha at which a range would be known to be off
-    effective: Callable[[float], np.ndarray]  #: Effective rows of each for an interval that misses with alpha
-    is_weighted: bool
 
     @classmethod
     def of(cls, evidence: Evidence, cells: BinStatistics, alpha: float) -> _Ranges:
@@ -485,30 +462,21 @@ class _Ranges:
         says, right = sums["score"] / weight, sums["outcome"] / weight
         effective = weight**2 / sums["square"] / _range_effects(evidence, cells, first, last)
 
-        def rows(alpha: np.ndarray | float) -> np.ndarray:
-            return effective * few_clusters_factor(evidence.even_clusters, alpha)
-
         def limits(alpha: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
-            low, high = mean_limits(right, rows(alpha), alpha, weighted=cells.is_weighted)
+            rows = effective * few_clusters_factor(evidence.even_clusters, alpha)
+            low, high = mean_limits(right, rows, alpha, weighted=cells.is_weighted)
             return says - high, says - low
 
         p_value = min(float(smallest_alpha(limits, len(says)).min()) * len(says), 1.0)
         ends = limits(alpha / len(says))
         count = sums["count"].astype(np.int64)
-        return cls(lower, upper, count, weight, says, right, *ends, p_value, rows, cells.is_weighted)
+        return cls(lower, upper, count, weight, says, right, *ends, p_value)
 
     @property
     def bounds(self) -> np.ndarray:
         """Return what `ClassGaps.bounds` does, (4, R), of ranges."""
         measured = np.abs(self.says - self.right)
         return np.stack([*sizes(self.least, self.most), measured, self.weight / self.weight.max()])
-
-    def events(self, alpha: float) -> ObservedExpected:
-        """Return the numbers of the first range, which is the whole."""
-        says, right, weight = float(self.says[0]), float(self.right[0]), float(self.weight[0])
-        low, high = mean_limits(self.right[:1], self.effective(alpha)[:1], alpha, weighted=self.is_weighted)
-        ends = (float(end[0]) / says if says > 0.0 else float("nan") for end in (low, high))
-        return ObservedExpected(right * weight, says * weight, *ends)
 
     def clearest(self) -> tuple[Gap, ...]:
         """Return the range that is off most, times its rows, and the first apart from it in the other way."""

@@ -375,10 +375,20 @@ class ModelComparison(Drawn):
         for numbers in self._lines:
             first = numbers[0]
             times, digits = (100.0, max(decimals - 1, 0)) if first.measure == "cw_ece" else (1.0, decimals)
+            digits = _telling_digits(numbers, times, digits)
             names = [first.title + " x 100" * (times == 100.0), *([first.model] if first.model else [])]
             body.append([*map(escape, names), *(_cell(number, times, digits, marks) for number in numbers)])
         heads = ("Metric", *(["Model"] if self.models else []), *self.methods)
         return [escape(head) for head in heads], body
+
+
+def _telling_digits(numbers: Sequence[ModelNumber], times: float, digits: int) -> int:
+    """Return the decimals, at most 6, in which marked numbers differ from the first, the base's."""
+    base = times * numbers[0].value
+    marked = [times * number.value for number in numbers if number.mark]
+    while digits < 6 and f"{base:.{digits}f}" in [f"{value:.{digits}f}" for value in marked]:
+        digits += 1
+    return digits
 
 
 def _cell(number: ModelNumber, times: float, digits: int, marks: Mapping[Mark, str]) -> str:

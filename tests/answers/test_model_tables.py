@@ -384,3 +384,14 @@ def test_a_model_without_calibration_rows_is_compared_as_it_is(pairs):
         assert found.n_calibration == pairs["good"][0].n_samples
         swept = sweep_models(models, ["TS"], n_bins=[5], n_resamples=5).table
         assert set(swept[swept["failure"].notna()]["model"]) == {"bare"}
+
+
+@pytest.mark.parametrize("decimals", [0, 1, 3])
+def test_a_marked_number_differs_from_the_base_in_its_digits(table, decimals):
+    marked = 0
+    for _, row in table.texts(decimals).iterrows():
+        base, *others = [cell.split(" ")[0] for cell in row.drop(["Metric", "Model"])]
+        telling = [cell[:-1] for cell in others if cell[-1] in "*!"]
+        assert base not in telling
+        marked += len(telling)
+    assert marked
