@@ -27,10 +27,10 @@ SECTIONS = {
     "Study": {"imbalance": "balance", "simplex": "change_history", "learn": "school"},
 }
 FIRST = "overview"
-#: By a page's former address: the room that took it in, and the tab there.
+#: By a page's former address: the room that took it in, and the tab there if it has tabs.
 MOVED = {
     "noise": (FIRST, "How sure is each number?"),
-    "classes": ("reliability", "Classes"),
+    "classes": ("reliability", ""),
     "slices": ("groups", "Against the rest"),
     "over_time": ("groups", "Over time"),
     "calibrate": ("repair", "Before and after"),

@@ -64,27 +64,6 @@ if (!window.calibSession) {
     };
     setTimeout(() => { HTMLAnchorElement.prototype.click = save; }, 10_000);  // should no picture come
   };
-  const binsOf = (figure) => (Number.isInteger(figure?.layout?.meta) ? figure.layout.meta : 0);
-  let marked = -1;
-  addEventListener("pointermove", (event) => {
-    const under = event.target.closest?.(".js-plotly-plot");
-    const bins = binsOf(under);
-    const axis = under?._fullLayout?.xaxis;
-    const at = bins && axis.p2d(event.clientX - under.getBoundingClientRect().left - axis._offset);
-    const bin = at >= 0 && at <= 1 ? Math.min(Math.floor(at * bins), bins - 1) : -1;
-    if (bin === marked) return;
-    marked = bin;
-    document.querySelectorAll(".calib-bin").forEach((mark) => mark.remove());
-    if (bin < 0) return;
-    for (const figure of document.querySelectorAll(".js-plotly-plot")) {
-      if (binsOf(figure) !== bins) continue;
-      const { xaxis, _size } = figure._fullLayout, mark = document.createElement("div");
-      const [left, right] = [bin / bins, (bin + 1) / bins].map((x) => xaxis._offset + xaxis.d2p(x));
-      mark.className = "calib-bin";
-      mark.style.cssText = `left: ${left}px; width: ${right - left}px; top: ${_size.t}px; height: ${_size.h}px`;
-      figure.append(mark);
-    }
-  });
   addEventListener("click", (event) => {
     if (innerWidth >= 768 || !event.target.closest?.("[data-testid=stSidebarNavLink]")) return;
     setTimeout(() => document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click(), 100);

@@ -117,11 +117,11 @@ def lacks(kind: Kind | str, what: str) -> str | None:
     >>> lacks("vectors", "notion:top-label") is None
     True
     >>> print(lacks("confidence", "notion:top-label"))
-    the notion "top-label" needs the predicted class of each row and the true one, such as the columns
+    top-label calibration needs the predicted class of each row and the true one, such as the columns
     predicted and label; these predictions are a confidence, and whether it was right.
     """
     section, _, name = what.rpartition(":")
-    subject = f'the notion "{name}"' if section == "notion" else name
+    subject = f"{name} calibration" if section == "notion" else name
     return lacks_any(kind, NEEDS[what], subject)
 
 

@@ -32,6 +32,7 @@ from calib.diagrams.style import (
     interval,
     marks,
     named_rows,
+    of_direction,
     scatter,
     share_bars,
     shorten,
@@ -333,12 +334,12 @@ def draw_class(
     custom = cells.lower, cells.upper, cells.count, low, high
     hover = "%{customdata[0]:.3g} to %{customdata[1]:.3g}: %{customdata[2]:,} rows"
     bars = share_bars(cells, custom, hover)
+    pairs = zip(cells.mean_outcome - cells.mean_score, cells.count, strict=True)
+    hues = np.array([str(faint(of_direction(gap), count)) for gap, count in pairs])
     dots = scatter(
         x=cells.mean_score,
         y=cells.mean_outcome,
-        marker=marks(
-            faint(OKABE_ITO["vermillion" if top else "purple"], cells.count), 11, None if top else "square"
-        ),
+        marker=marks(hues, 11, None if top else "square", width=0),
         error_y=interval(cells.mean_outcome, low, high),
         name="rows predicted as the class" if top else "all rows",
         customdata=custom,

@@ -20,8 +20,11 @@ from calib.data.predictions import Scores, Values
 from calib.diagrams.style import (
     BARS,
     FEW_ROWS,
+    LESS,
     MAX_NAMED,
+    MORE,
     OKABE_ITO,
+    POOLED,
     Figure,
     Properties,
     at,
@@ -40,6 +43,7 @@ from calib.diagrams.style import (
     named_rows,
     names_above,
     note,
+    of_direction,
     scatter,
     share_bars,
     shorten,
@@ -55,7 +59,6 @@ from calib.stats.intervals import beyond_noise, frequency_interval, outcome_limi
 
 Panel = Literal["pooled", "classes"]
 PANELS: dict[Panel, str] = {"pooled": "All classes together", "classes": "Each predicted class on its own"}
-BLUE_WHISKERS = "rgba(0,114,178,0.55)"
 #: Dots of classes that are not named.
 PALE = "rgba(138,144,153,0.4)"
 #: Most pale dots, for classes without a name; the cells with the most rows have one.
@@ -346,17 +349,15 @@ def draw_reliability(
     *,
     named: Iterable[int] | None = None,
     panels: Sequence[Panel] | None = None,
-    truth: np.ndarray | None = None,
     band: tuple[np.ndarray, np.ndarray] | None = None,
     curve: tuple[np.ndarray, np.ndarray] | None = None,
     bounds: CalibrationBand | None = None,
     event: str | None = None,
-    chosen: int | None = None,
-    other: tuple[str, ReliabilityDiagram] | None = None,
 ) -> Figure:
-    """Draw all classes pooled beside each predicted class on its own; below, their gaps in each bin.
+    """Draw all classes pooled beside each predicted class on its own; below, their signed gaps in each bin.
 
-    The grey bar is the mean gap of a perfect model of this size.
+    Orange-red: right less often than it says; blue: more often. Grey bars reach as far as a perfect model's
+    gaps of this size on average.
 
     Parameters
     ----------
@@ -366,8 +367,6 @@ def draw_reliability(
         At most 4 codes of classes that are coloured and named; by default `diagram.clearest`.
     panels : sequence of {"pooled", "classes"}, optional
         What to draw, from left to right; by default both, or the first alone for scores of one event.
-    truth : array, optional
-        Known accuracy of each bin (simulated examples).
     band : (lower, upper) arrays, optional
         Range of a perfect model in each bin.
     curve : (scores, frequencies) arrays, optional
@@ -376,17 +375,12 @@ def draw_reliability(
         Band that holds the true curve, everywhere at once.
     event : str, optional
         Name of the class whose probability a binary score is; None for a confidence.
-    chosen : int, optional
-        Index of a bin to be marked.
-    other : (name, ReliabilityDiagram), optional
-        Another model of the same rows, drawn with open marks.
     """
     name = "" if event is None else escape(shorten(event))
     shown = panels or (("pooled",) if diagram.one_event else ("pooled", "classes"))
     names = [escape(shorten(name, 12)) for name in class_names or codes_of(diagram.cells.label)]
     coloured = _class_colours(diagram, diagram.clearest if named is None else named)
-    every = [diagram, *(() if other is None else other[1:])]
-    lowest = 0.0 if event is not None else np.floor(10 * min(each.pooled.lower.min() for each in every)) / 10
+    lowest = 0.0 if event is not None else np.floor(10 * diagram.pooled.lower.min()) / 10
     room = 0.22 * (1.0 - lowest) if coloured else 0.03
     data, notes, marked = [], [], []
     for place, panel in enumerate(shown, start=1):
@@ -396,19 +390,12 @@ def draw_reliability(
             data += [] if band is None else _band_of_perfect(diagram, band, on)
             data += [] if bounds is None else _band_of_truth(bounds, on)
             data += [] if curve is None else _without_bins(curve, on)
-            data += [] if truth is None else _true_dots(diagram, truth, on)
-            data += [] if other is None else _other_dots(*other, on)
             data += _pooled_dots(diagram, event, on)
         else:
             data += _class_dots(diagram, coloured, names, at(place))
             notes += _class_labels(diagram, coloured, names, place)
         data += _gap_bars(diagram, panel, at(strip))
         marked.append(diagonal(place))
-        if chosen is not None and chosen in diagram.pooled.bin:
-            marked += [bin_span(chosen, diagram.pooled.n_bins, where) for where in (place, strip)]
-            notes.append(
-                _chosen_note(diagram, chosen, coloured if panel == "classes" else None, names, place, name)
-            )
     titles = [] if diagram.one_event else [PANELS[panel] for panel in shown]
     options: dict[str, Any] = {"shared_xaxes": "all", "shared_yaxes": "rows", "row_heights": (0.77, 0.23)}
     options |= {"vertical_spacing": 0.07, "horizontal_spacing": 0.06}
@@ -425,58 +412,34 @@ def draw_reliability(
     most = float(np.concatenate(gaps).max())
     for number, axis in enumerate(axes(layout, "y")):
         main = {"range": [-0.03, 1.07], "dtick": 0.25}
-        axis.update(main if number < len(shown) else {"range": [0, 1.1 * most + 1e-3], "nticks": 3})
-        axis["tickformat"] = ".0%"
+        strips = {"range": [-1.1 * most - 1e-3, 1.1 * most + 1e-3], "nticks": 3, "zeroline": True}
+        axis.update(main if number < len(shown) else strips)
+        axis["tickformat"] = ".0%" if number < len(shown) else "+.0%"
     above = names_above(data, 460)
     above["margin"]["t"] += 24  # for titles, and the menu of files in the corner
     if titles:
         above["legend"]["y"] = 1.1
     layout["annotations"] = [*layout.get("annotations", ()), *notes]
-    # For assets/session.js; a bare number, because plotly.js draws each copy of an object again.
-    meta = diagram.pooled.n_bins
-    return figure(data, **layout, **above, shapes=marked, barmode="overlay", bargap=0, meta=meta)
-
-
-def _chosen_note(
-    diagram: ReliabilityDiagram,
-    bin_: int,
-    coloured: dict[int, str] | None,
-    names: Sequence[str],
-    place: int,
-    event: str,
-) -> Properties:
-    cells = diagram.cells
-    if coloured is None:
-        star = diagram.pooled.of(diagram.pooled.bin == bin_)
-        text = f"{star.mean_outcome[0]:.0%} {event or 'right'} at {star.mean_score[0]:.0%}"
-    else:
-        inside = np.flatnonzero((cells.bin == bin_) & np.isin(cells.label, list(coloured)))
-        accuracies = zip(cells.label[inside].tolist(), cells.mean_outcome[inside], strict=True)
-        text = "<br>".join(f"{names[code]} {accuracy:.0%}" for code, accuracy in accuracies)
-    on = {"xref": at(place)["xaxis"], "yref": at(place)["yaxis"]}
-    return note(1.03, 0.0, text, xanchor="right", align="right", yanchor="bottom") | on
+    return figure(data, **layout, **above, shapes=marked, barmode="overlay", bargap=0)
 
 
 def _class_colours(diagram: ReliabilityDiagram, named: Iterable[int]) -> dict[int, str]:
-    """Colour of each class by its code: reddish if it is overconfident, else bluish."""
-    cells, colours = diagram.cells, {False: ["purple", "vermillion"], True: ["green", "blue"]}
-    found: dict[int, str] = {}
+    """Colour of each named class by its code: of its direction."""
+    cells, found = diagram.cells, {}
     for code in [] if diagram.one_event else list(map(int, named))[:4]:
         own = cells.label == code
-        left = colours[bool(cells.weight[own] @ cells.gap[own] > 0)]
-        if left:
-            found[code] = OKABE_ITO[left.pop()]
+        found[code] = of_direction(float(cells.weight[own] @ cells.gap[own]))
     return found
 
 
 def _pooled_dots(diagram: ReliabilityDiagram, event: str | None, on: Properties) -> list[Properties]:
     what = f"P({escape(shorten(event))})" if event is not None else "Confidence"
-    blue, bins = OKABE_ITO["blue"], diagram.pooled
+    bins = diagram.pooled
     return scatter(
         x=bins.mean_score,
         y=bins.mean_outcome,
-        line={"color": blue, "width": 1.5},
-        marker=marks(faint(blue, bins.count), 24 * sizes(bins.count, bins.count.max()), width=0),
+        line={"color": POOLED, "width": 1.5},
+        marker=marks(faint(POOLED, bins.count), 24 * sizes(bins.count, bins.count.max()), width=0),
         error_y=_whiskers(diagram),
         customdata=(bins.bin, bins.lower, bins.upper, bins.count, 100 * bins.share),
         hovertemplate=what
@@ -488,7 +451,7 @@ def _pooled_dots(diagram: ReliabilityDiagram, event: str | None, on: Properties)
 
 def _whiskers(diagram: ReliabilityDiagram) -> Properties:
     ends = diagram.accuracy_lower, diagram.accuracy_upper
-    return interval(diagram.pooled.mean_outcome, *ends, BLUE_WHISKERS)
+    return interval(diagram.pooled.mean_outcome, *ends)
 
 
 def _class_dots(
@@ -549,22 +512,32 @@ def _class_labels(
 
 
 def _gap_bars(diagram: ReliabilityDiagram, panel: Panel, on: Properties) -> list[Properties]:
-    """Draw the gap of each bin in front of the mean gap of a perfect model of this size."""
-    pooled = panel == "pooled"
-    gap = np.abs(diagram.pooled.gap) if pooled else diagram.delta
-    perfect = diagram.perfect_gaps[0 if pooled else 1]
-    hover = "gap %{customdata[2]:.3f}<br>a perfect model of this size: %{customdata[1]:.3f}"
+    """Draw the signed gaps of each bin, for classes the sums of each sign, before a perfect model's."""
+    bins, cells = diagram.pooled, diagram.cells
+    perfect = diagram.perfect_gaps[0 if panel == "pooled" else 1]
+    if panel == "pooled":
+        below, above, reach = np.minimum(bins.gap, 0.0), np.maximum(bins.gap, 0.0), perfect
+    else:
+        signed = cells.weight * np.minimum(cells.gap, 0.0), cells.weight * np.maximum(cells.gap, 0.0)
+        below, above = (
+            np.bincount(cells.bin, weights=each, minlength=bins.n_bins)[bins.bin] / bins.weight
+            for each in signed
+        )
+        reach = perfect / 2.0
+    hover = "gap %{y:+.3f}<br>a perfect model of this size: %{customdata[1]:.3f}"
     data = []
-    for values, colour, share in (
-        (perfect, BARS, 0.94),
-        (gap, OKABE_ITO["blue" if pooled else "vermillion"], 0.5),
+    for values, base, colour, share in (
+        (2.0 * reach, -reach, BARS, 0.94),
+        (below, 0.0, LESS, 0.5),
+        (above, 0.0, MORE, 0.5),
     ):
         data += bar(
-            **columns_of(diagram.pooled, share),
+            **columns_of(bins, share),
             y=values,
+            base=base,
             marker={"color": colour, "line": {"width": 0}},
-            customdata=(diagram.pooled.bin, perfect, gap),
-            hovertemplate=hover,
+            customdata=(bins.bin, reach),
+            hovertemplate=hover if colour != BARS else "a perfect model of this size: %{customdata[1]:.3f}",
             **on,
         )
     return data
@@ -609,30 +582,6 @@ def _without_bins(curve: tuple[np.ndarray, np.ndarray], on: Properties) -> list[
         line={"color": OKABE_ITO["purple"], "width": 2.5, "shape": "hv"},
         name="no bins: isotonic (CORP)",
         hovertemplate="score %{x:.3f}, frequency %{y:.3f} (isotonic)",
-        **on,
-    )
-
-
-def _true_dots(diagram: ReliabilityDiagram, truth: np.ndarray, on: Properties) -> list[Properties]:
-    return scatter(
-        x=diagram.pooled.mean_score,
-        y=truth,
-        marker=marks(OKABE_ITO["green"], 13, "diamond-open", width=2),
-        name="true accuracy (simulated)",
-        hovertemplate="True accuracy %{y:.3f} (known: simulated)",
-        **on,
-    )
-
-
-def _other_dots(name: str, diagram: ReliabilityDiagram, on: Properties) -> list[Properties]:
-    bins = diagram.pooled
-    return scatter(
-        x=bins.mean_score,
-        y=bins.mean_outcome,
-        marker=marks(OKABE_ITO["orange"], 24 * sizes(bins.count, bins.count.max()), "circle-open", width=2),
-        name=escape(shorten(name)),
-        customdata=(bins.bin, bins.count),
-        hovertemplate=f"{escape(name)}: mean %{{x:.3f}}, frequency %{{y:.3f}}<br>%{{customdata[1]:,}} rows",
         **on,
     )
 
@@ -704,7 +653,7 @@ def draw_zoom(
     data = scatter(
         x=diagram.pooled.gap,
         y=[0],
-        marker=marks(OKABE_ITO["blue"], 14),
+        marker=marks(POOLED, 14),
         hovertemplate="All classes: confidence {:.3f}, accuracy {:.3f}<br>{:,} rows".format(*diagram.star),
     )
     data += scatter(

@@ -37,6 +37,8 @@ OKABE_ITO = {
     "yellow": "#F0E442",
     "grey": "#8A9099",
 }
+#: Colours of a direction: right less often than it says, and more often; of all classes pooled.
+LESS, MORE, POOLED = OKABE_ITO["vermillion"], OKABE_ITO["blue"], "#6B7680"
 #: Order in which several methods are coloured.
 METHOD_COLOURS = ("orange", "green", "blue", "purple", "vermillion", "sky", "grey", "yellow")
 FONT = "'Source Sans', system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
@@ -346,6 +348,11 @@ def method_colour(position: int) -> str:
 def translucent(colour: str, opacity: float) -> str:
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     return f"rgba({red},{green},{blue},{opacity:g})"
+
+
+def of_direction(gap: float) -> str:
+    """Return the colour of how often minus how often it says."""
+    return LESS if gap < 0.0 else MORE
 
 
 def faint(colour: str, count: np.ndarray) -> np.ndarray:

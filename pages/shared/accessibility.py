@@ -71,11 +71,9 @@ a:focus-visible, .calib-save:focus-visible, [data-testid=stMain]:focus-visible,
 }"""
 
 
-#: Bars of Imbalance go to their new place, unless the viewer wants no motion. A bin under the pointer is
-#: marked.
+#: Bars of Imbalance go to their new place, unless the viewer wants no motion.
 MARKS = """
 .st-key-imbalance-errors .point path { transition: d 0.6s ease; }
-.calib-bin { position: absolute; pointer-events: none; background: rgba(230, 159, 0, 0.18); }
 @media (prefers-reduced-motion: reduce) { .st-key-imbalance-errors .point path { transition: none; } }"""
 
 

@@ -26,7 +26,6 @@ class Needs:
 #: What pages need, by their titles; other pages show any data.
 NEEDS = {
     "Reliability": Needs(),
-    "Classes": Needs(("class",)),
     "Groups": Needs(),
     "Validity": Needs(),
     "Repair": Needs(without_rows="fit on the files with calib fit"),

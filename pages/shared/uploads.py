@@ -46,6 +46,7 @@ class Reading:
     roles: Roles | None  #: The role of each column; None for arrays
     slot: str = PENDING  #: Key of the session that holds it
     model_name: str = ""  #: The model, if the file holds several
+    refusal: str = ""  #: Why the file is not read with the columns that were found, if it is a table
 
     @property
     def model(self) -> str:
@@ -136,6 +137,9 @@ def read(
             )
             _check_limits([reading], new)
     except InputError as error:
+        refused = Reading(key, (evaluation or earlier).name, (), (), {}, Roles(()), slot, refusal=str(error))
+        if slot == PENDING and evaluation is not None and (table := _table_of(evaluation)) is not None:
+            return replace(refused, tables=(table, *contents[1:]), files=kept)  # for the menus of columns
         st.error(f"Not loaded: {escaped(error)}")
         st.caption("The data loaded before are still in use.")
         return None
@@ -143,6 +147,15 @@ def read(
         bar.empty()
     st.session_state[slot] = reading
     return reading
+
+
+def _table_of(file: File) -> Table | None:
+    """Return the columns of a file whose roles were not found; None if it is no table."""
+    try:
+        table = read_once("table", file)
+    except InputError:  # the file is no table: the page says why it was refused
+        return None
+    return table if isinstance(table, Table) and table.tabular and table.columns else None
 
 
 def _check_limits(new: list[Reading], files: list[Any]) -> None:
@@ -202,7 +215,7 @@ def _read(reading: Reading, files: Sequence[Any], roles: Roles | None, progress:
     """Read and examine files, or tables that were read before, in another process."""
     only = reading.slot == READINGS[2]  # what calibrators are applied to needs no calibration rows
     tables, roles, reports = read_files(files, roles=roles, evaluation_only=only, progress=progress)
-    return replace(reading, tables=tuple(tables), roles=roles, reports=reports)
+    return replace(reading, tables=tuple(tables), roles=roles, reports=reports, refusal="")
 
 
 def in_words(fix: AcceptedFix) -> str:
@@ -228,6 +241,8 @@ def rows_of(report: Examination) -> Announcement:
 
 def why_not(reading: Reading) -> str:
     """Return why an upload cannot be used as data for every page, or ""."""
+    if reading.refusal:
+        return reading.refusal
     for part, report in reading.reports.items():
         for finding in report.errors:
             message = finding.message[:1].upper() + finding.message[1:]

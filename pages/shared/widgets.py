@@ -471,20 +471,6 @@ def method_menu() -> Method:
     return found[st.selectbox("Before or after calibration", list(found), key="method")]
 
 
-def choose_beside(others: Mapping[str, Method]) -> Method | None:
-    """Show the choice of a second model or method to draw, which pages share; None for none."""
-    if st.session_state.get("beside") not in others:
-        st.session_state["beside"] = None
-    wanted = st.selectbox(
-        "Beside it",
-        [None, *others],
-        key="beside",
-        persist_state="session",
-        format_func=lambda name: "none" if name is None else name,
-    )
-    return None if wanted is None else others[wanted]
-
-
 def bins_slider(label: str = "Equal-width bins B") -> int:
     """Show the slider of the number of bins, which all pages share, and return its value."""
     values = SHARED["bins"]

@@ -10,12 +10,9 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile as File
 
 from calib import InputError, accuracy
-from calib.data.kinds import lacks
 from calib.data.predictions import MultilabelPrediction, assessed_as_stated
 from calib.datasets import EXAMPLE_TITLES
-from calib.diagrams import draw_class_shares
 from calib.diagrams.row_lists import row_table
-from calib.evidence.rows import Rows
 from pages.shared import widgets as ui
 from pages.shared.isolation import reader
 from pages.shared.isolation.limits import release
@@ -39,7 +36,7 @@ from pages.shared.uploads import (
     why_not,
 )
 
-PREVIEW_ROWS = 100
+PREVIEW_ROWS = 10
 #: Fields for files.
 UPLOADS = ("up", "up-labels", "up-calibration", "up-calibration-labels")
 #: Tables that can be read, each in three rows.
@@ -89,36 +86,8 @@ def show_several(rows: MultilabelPrediction) -> None:
     right.button("Look at this class", on_click=look_at_class, icon=":material/filter_alt:")
 
 
-def show_shares(data: Dataset) -> None:
-    """Show how frequent each class is, and how often it is predicted."""
-    rows, names = data.evaluation, data.evaluation.class_names
-    if data.has_rows:
-        counted, each = data.evidence.predictions, data.evidence.weights
-        true, predicted = (
-            np.bincount(codes, weights=each, minlength=len(names)) / each.sum()
-            for codes in (counted.labels, counted.label)
-        )
-    else:
-        true, predicted = rows.true / rows.n_samples, rows.predicted / rows.n_samples
-    most = int(true.argmax())
-    st.markdown(
-        f"The most frequent class is {ui.literal(names[most])}: {true[most]:.1%} of the evaluation rows"
-        f"{', weighted' if data.evidence.is_weighted and data.has_rows else ''}, predicted for "
-        f"{predicted[most]:.1%}."
-    )
-    shares = {"true": true, "predicted": predicted}
-    ui.chart(
-        draw_class_shares(shares, names),
-        "class-shares",
-        table=lambda: pd.DataFrame({"class": names, **shares}),
-        alt="Share of evaluation rows per class, true and predicted",
-    )
-    if len(names) > 30:
-        st.caption(f"The figure shows the 30 most frequent of {len(names):,} classes; the CSV has all.")
-
-
-def show_preview(evidence: Rows) -> None:
-    st.header("Preview", anchor=False)
+def show_preview() -> None:
+    evidence = data.evidence
     first = np.arange(min(PREVIEW_ROWS, evidence.n_samples))
     st.dataframe(row_table(evidence, which=first, by=-np.arange(evidence.n_samples)), hide_index=True)
     st.caption(f"The first {len(first)} evaluation rows.")
@@ -140,6 +109,7 @@ def show_uploads(data: Dataset) -> bool:
     )
     evaluation = files[0] if files else None
     labels = right.file_uploader("Labels, if they are in a separate file", key="up-labels")
+    answer = st.container()
     with st.expander("Calibration rows"):
         st.markdown(
             "Calibrators are fitted on rows the model was not trained on. Upload them, or let calib set "
@@ -152,33 +122,37 @@ def show_uploads(data: Dataset) -> bool:
             "Share set aside if you upload none (%)", 0, 90, 50, 5, key="split", persist_state="session"
         )
     reading, complete = None, True
-    if evaluation is not None and is_summary_file(evaluation):
-        show_summary(evaluation)
-    elif evaluation is not None and is_project_file(evaluation):
-        show_project(evaluation)
-        reading = taken_up_again()
-    else:
-        reading = read(evaluation, labels, calibration, calibration_labels)
-        complete = read_further(files[1:], labels)
+    with answer:  # beside the fields, on the first screen
+        if evaluation is not None and is_summary_file(evaluation):
+            show_summary(evaluation)
+        elif evaluation is not None and is_project_file(evaluation):
+            show_project(evaluation)
+            reading = taken_up_again()
+        else:
+            reading = read(evaluation, labels, calibration, calibration_labels)
+            complete = read_further(files[1:], labels)
     against = "" if reading is None else next(filter(None, map(why_not, (reading, *further()))), "")
     open_choice = reading is not None and reading.roles is not None and bool(reading.roles.choices)
     usable = reading is not None and complete and not against and not open_choice
     put = st.session_state.get("in_use", (None, None))
     used = reading is not None and put[0] is reading and put[1] is data
-    if usable and put[:1] + put[2:] not in ((reading,), wanted(reading, share)):
-        put_in_use(reading, share)
+    with answer:
+        if usable and put[:1] + put[2:] not in ((reading,), wanted(reading, share)):
+            put_in_use(reading, share)
+        if against:
+            st.error(f"This file cannot be used yet. {ui.escaped(against)}")
+            st.caption(f"{ui.literal(data.name)} is still on every page.")
+        if usable and not used and st.button("Use these files", type="primary"):
+            put_in_use(reading, share)
+        if reading is not None:
+            show_state(reading, used=used, missing=evaluation is None)
     if reading is not None:
-        show_state(reading, data, used=used, missing=evaluation is None)
-        show_roles(reading)
+        show_roles(reading, opened=bool(against) or open_choice)
         show_findings(reading)
+        show_file(reading, data)
         for other in further():
             st.markdown(f"Further model: {ui.literal(other.model)}")
             show_faults(other, labelled=True)
-    if against:
-        st.error(f"This file cannot be used yet. {ui.escaped(against)}")
-        st.caption(f"{ui.literal(data.name)} is still on every page.")
-    if usable and not used and st.button("Use these files", type="primary"):
-        put_in_use(reading, share)
     return used
 
 
@@ -206,7 +180,7 @@ def uploaded(key: str) -> list[File]:
     return files if isinstance(files, list) else [files]
 
 
-def show_state(reading: Reading, data: Dataset, *, used: bool, missing: bool) -> None:
+def show_state(reading: Reading, *, used: bool, missing: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if not used and missing:
             st.text(f"{', '.join(file.name for file in (reading, *further()))}, uploaded earlier")
@@ -223,7 +197,6 @@ def show_state(reading: Reading, data: Dataset, *, used: bool, missing: bool) ->
                     icon=ui.ARROW,
                     query_params={"repair_tab": "Candidates"},
                 )
-    show_file(reading, data)
 
 
 def show_layouts() -> None:
@@ -275,27 +248,20 @@ if can_change and st.button("Change columns or fixes", icon=":material/edit:"):
     except InputError as error:
         st.error(f"These files cannot be examined again: {ui.escaped(error)}")
 rows = data.evaluation
-n_calibration = f"{data.calibration.n_samples:,}" if data.calibration else "none"
-columns = st.columns(4)
-columns[0].metric("Evaluation rows", f"{rows.n_samples:,}", border=True)
-columns[1].metric("Calibration rows", n_calibration, border=True)
+n_calibration = f"{data.calibration.n_samples:,}" if data.calibration else "no"
+said = [f"**{rows.n_samples:,}** evaluation rows", f"**{n_calibration}** calibration rows"]
+if "classes" in data.kind.has:
+    said.append(f"**{rows.n_classes:,}** classes")
 if rows.coverage < 1.0:
-    columns[2].metric(
-        "Coverage", f"{rows.coverage:.1%}", border=True, help="Rows of the file that are no abstentions."
-    )
-elif "classes" in data.kind.has:
-    columns[2].metric("Classes", f"{rows.n_classes:,}", border=True)
+    said.append(f"**{rows.coverage:.1%}** of the rows answered")
+if "every label" in data.kind.has:
+    said.append(f"**{rows.labels.sum(axis=1).mean():.3g}** true classes a row")
+else:
+    said.append(f"accuracy **{accuracy(data.evidence):.3f}**{', weighted' * data.evidence.is_weighted}")
+st.markdown(", ".join(said))
 if data.has_rows and data.evidence.is_weighted:
     st.markdown("The rows have weights. Numbers that cannot use them say so.")
     st.button("Count every row once instead", on_click=count_alike, icon=":material/balance:")
-if "every label" in data.kind.has:
-    columns[3].metric("True classes a row", f"{rows.labels.sum(axis=1).mean():.3g}", border=True)
-else:
-    columns[3].metric(
-        "Accuracy, weighted" if data.evidence.is_weighted else "Accuracy",
-        f"{accuracy(data.evidence):.3f}",
-        border=True,
-    )
 if data.event is not None:
     st.markdown(
         f"The score is the probability of {ui.literal(data.event)}; the other class is "
@@ -307,13 +273,12 @@ if data.event is not None and data.has_rows:
         on_click=switch_positive,
         icon=":material/swap_horiz:",
     )
-if data.has_rows:
-    offer_class_names()
-    offer_model_upload()
 if "every label" in data.kind.has:
     show_several(rows)
-elif lacks(data.kind, "notion:top-label") is None:
-    show_shares(data)
-if data.has_rows and "every label" not in data.kind.has:
-    show_preview(data.evidence)
-offer_project()
+tabs = {"Rows": show_preview} if data.has_rows and "every label" not in data.kind.has else {}
+tabs |= {"Project": offer_project}
+if data.has_rows:
+    tabs |= {"Add a model": offer_model_upload}
+    if getattr(rows, "class_names", None) is not None and not data.kind.scored:
+        tabs |= {"Names of the classes": offer_class_names}
+ui.show_tabs(tabs, "data_tab")

@@ -1,21 +1,302 @@
-"""Reliability: confidence against accuracy, pooled and for each predicted class."""
+"""Reliability: confidence against accuracy in the living picture, the classes, and what was chosen there."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
+import numpy as np
+import streamlit as st
+
+from calib import (
+    InputError,
+    calibration_band,
+    class_diagram,
+    class_table,
+    corp_curve,
+    diagrams,
+    reliability_diagram,
+)
+from calib.data.defaults import N_BINS
+from calib.data.kinds import lacks
+from calib.diagrams import ClassTable, ReliabilityDiagram, confusions
+from calib.diagrams.class_tables import CLASS_COLUMNS
+from calib.stats import NoiseFloor
+from calib.stats.measures import ece_of
+from pages.shared import page_results as results
 from pages.shared import widgets as ui
-from pages.shared.page_parts import run_tab
+from pages.shared.address import SHARED, keep_in_address
+from pages.shared.choice import ChosenRows, chosen, drop
+from pages.shared.needs import need_kind, say_rows_needed, weights_refused
+from pages.shared.page_parts import part
+from pages.shared.panels.picture import show_chosen_rows, show_picture
+from pages.shared.panels.rows_panel import rows_panel
+from pages.shared.session import Method, dataset, methods
+
+#: In the menus of classes and bins: none is chosen.
+ALL = -1
+#: Classes in the figure of one bin, and classes that a sentence on confusions names.
+MOST_CLASSES, MOST_CONFUSED = 12, 3
+#: Columns that fit beside the class; the file has all.
+SHOWN = ["class", "flagged", "gap", "lower", "upper", "accuracy", "predicted"]
+FORMATS = {"predicted": "localized", "accuracy": "%.3f", **dict.fromkeys(("gap", "lower", "upper"), "%+.3f")}
+COLUMNS = ui.columns_of({name: CLASS_COLUMNS[name] for name in SHOWN}, FORMATS)
+
+
+def choose(**what: Any) -> None:
+    """Choose a class or a bin for what is shown beside the classes."""
+    st.session_state.update({"reliability-rows-open": True, **what})
+    drop()
+
+
+def choose_in_picture(choice: ChosenRows) -> None:
+    """Take over the class and the bin that were chosen in the picture."""
+    st.session_state["class"] = ALL if choice.label is None else choice.label
+    st.session_state["bin"] = ALL if choice.bin is None else choice.bin
+
+
+def pick_class(figure: str) -> None:
+    if custom := ui.clicked(figure).get("customdata"):
+        choose(**{"class": int(custom[-1])})
+
+
+def pick_bin(n_bins: int) -> None:
+    if custom := ui.clicked("class-bins").get("customdata"):
+        choose(bin=round(float(custom[0]) * n_bins))
+
+
+def pick_row(labels: np.ndarray) -> None:
+    if (row := ui.ticked("class-table")) is not None:
+        choose(**{"class": int(labels[row]), "bin": ALL})
+
+
+@part
+def show() -> None:
+    """Show the picture of a method, and beside its classes the one that was chosen."""
+    data = dataset()
+    answer, menu = st.columns([3, 1])
+    with menu:
+        method = ui.method_menu()
+    keep_in_address("bins", SHARED["bins"], N_BINS)
+    n_bins = int(st.session_state["bins"])
+    diagram = results.ask(reliability_diagram, method, n_bins=n_bins)
+    by_class = lacks(data.kind, "notion:top-label") is None
+    table = results.ask(class_table, method, n_bins=n_bins) if by_class else None
+    keep_in_address("bin", [ALL, *diagram.pooled.bin.tolist()], ALL)
+    if table is not None:
+        keep_in_address("class", [ALL, *range(len(table.share))], int(table.order[0]))
+    show_living(method, n_bins)
+    if table is None:
+        st.caption(ui.shortfall(data.kind, "notion:top-label"))
+        code, bin_ = None, bin_menu(diagram, n_bins)
+    else:
+        main, side = ui.beside("class")
+        with main:
+            show_classes(method, n_bins, table)
+        with side:
+            code, bin_ = show_chosen(method, table, diagram, n_bins)
+    show_rows(method, n_bins, code, bin_)
+    with answer:
+        show_errors(method, n_bins, table)
+    fold = st.expander("Without bins", key="without-bins", on_change="rerun")
+    if fold.open:
+        with fold:
+            show_without_bins(method, diagram)
+    ui.next_line("Reliability")
+
+
+def show_living(method: Method, n_bins: int) -> None:
+    """Show the picture before and after the method on screen; the chosen bin is marked."""
+    fitted = [each for each in methods().values() if each.calibrator is not None]
+    bin_ = st.session_state["bin"]
+    show_picture(
+        "reliability",
+        after=method if method.calibrator is not None else next(iter(fitted), None),
+        opened_after=method.calibrator is not None,
+        marked=None if bin_ == ALL else (bin_ / n_bins, (bin_ + 1) / n_bins),
+        in_part=True,
+        on_choose=choose_in_picture,
+    )
+
+
+def show_errors(method: Method, n_bins: int, table: ClassTable | None) -> None:
+    """Say how large the errors are, as the method is assessed."""
+    keys = [key for key in ("conf_ece", "tl_ece", "ece") if key in ece_of(dataset().kind)]
+    errors = {key: results.floor(method, key, n_bins) for key in keys}
+    said = error_words(errors, dataset().event)
+    if table is not None:
+        said = f"{table.words('**{}**')}. {said}"
+    if method.evidence.strategy != "uniform":
+        what = "Classes with few distinct scores are" if table is not None else "These scores are"
+        said += f" {what} assessed at each distinct score, not in the bins drawn."
+    st.markdown(said)
+
+
+def error_words(errors: dict[str, NoiseFloor], event: str | None) -> str:
+    observed = {key: f"**{noise.observed:.4f}**, {noise.verdict}" for key, noise in errors.items()}
+    if event is not None:
+        return (
+            f"The score is the probability of {ui.literal(event)}, from 0 to 1; the mean gap between it and "
+            f"how often it comes true is {next(iter(observed.values()))}."
+        )
+    if "tl_ece" not in observed:
+        return (
+            "The mean gap between the confidence and how often it is right (conf-ECE) is "
+            f"{next(iter(observed.values()))}."
+        )
+    return (
+        f"Classes pooled: conf-ECE {observed['conf_ece']}; each predicted class: TL-ECE {observed['tl_ece']}."
+    )
+
+
+def show_classes(method: Method, n_bins: int, table: ClassTable) -> None:
+    names = dataset().evaluation.class_names
+    left, right = st.columns([2, 1], vertical_alignment="bottom")
+    search = left.text_input("Search class names", key="class-search", placeholder="part of a name")
+    only_off = right.toggle("Only those off", key="only-flagged")
+    every = table.frame(names)
+    matches = every["class"].str.contains(search, case=False, regex=False)
+    shown = every[matches & every["flagged"] if only_off else matches].reset_index(drop=True)
+    st.dataframe(
+        shown[SHOWN],
+        key="class-table",
+        hide_index=True,
+        height=35 * min(len(shown) + 1, 11) + 2,
+        column_config=COLUMNS,
+        on_select=partial(pick_row, shown["label"].to_numpy()),
+        selection_mode=["single-row", "single-cell"],
+        placeholder="\u2013",
+    )
+    if shown.empty:
+        st.caption("No predicted class matches the search.")
+    ui.download(every, "classes", about=(method, n_bins, names))
+
+
+def bin_menu(diagram: ReliabilityDiagram, n_bins: int) -> int | None:
+    """Show the choice of a bin with rows; None for all."""
+    edges = {bin_: ui.range_of(bin_, n_bins) for bin_ in diagram.pooled.bin.tolist()}
+    bins = [ALL, *edges]
+    label = "Score" if dataset().event is not None else "Confidence"
+    # The browser keeps the words of another model, so they hold no counts.
+    found = st.selectbox(label, bins, key="bin", format_func=lambda at: edges.get(at, "any"), on_change=drop)
+    return None if found == ALL else found
+
+
+def show_chosen(
+    method: Method, table: ClassTable, diagram: ReliabilityDiagram, n_bins: int
+) -> tuple[int | None, int | None]:
+    """Show the class or the bin that is chosen; return both, None for all."""
+    names = dataset().evaluation.class_names
+    left, right = st.columns(2)
+    codes: list[int] = [ALL, *map(int, table.order)]
+    found = left.selectbox(
+        "Class",
+        codes,
+        key="class",
+        format_func=lambda code: "all" if code == ALL else names[code],
+        on_change=drop,
+    )
+    code = None if found == ALL else found
+    with right:
+        bin_ = bin_menu(diagram, n_bins)
+    if code is not None:
+        show_class(method, table, code, bin_, n_bins)
+    elif bin_ is not None:
+        zoom = diagram.zoom(bin_)
+        st.markdown(zoom.words([ui.literal(name) for name in names], strong="**{}**"))
+        ui.chart(
+            diagrams.draw_zoom(zoom, names, most=MOST_CLASSES),
+            "bin-zoom",
+            table=lambda: zoom.frame(names),
+            on_select=partial(pick_class, "bin-zoom"),
+            alt="Accuracy minus confidence of every predicted class in the chosen bin",
+        )
+        if len(zoom.cells.label) > MOST_CLASSES:
+            st.caption(f"{MOST_CLASSES} of {len(zoom.cells.label):,} classes, by evidence.")
+    return code, bin_
+
+
+def show_class(method: Method, table: ClassTable, code: int, bin_: int | None, n_bins: int) -> None:
+    """Show one class: a sentence, its diagram, and what it is confused with."""
+    names = dataset().evaluation.class_names
+    name = ui.literal(names[code])
+    if not table.predicted[code]:
+        st.markdown(f"{name} is never predicted; it is the true class of {table.true[code]:,} rows.")
+        return
+    st.markdown(table.class_words(code, name, strong="**{}**"))
+    diagram = results.ask(class_diagram, method, label=code, notion="top-label", n_bins=n_bins)
+    ui.chart(
+        diagrams.draw_class(diagram, chosen=bin_, n_bins=n_bins, height=300),
+        "class-bins",
+        table=diagram.frame,
+        alt="Reliability diagram of one class",
+        on_select=partial(pick_bin, n_bins),
+    )
+    if not dataset().has_rows:
+        return
+    pair = confusions(results.about(method, "top-label"), label=code)
+    said = []
+    for what, others, counts in (
+        (f"rows predicted {name} are wrong", pair.truth_when_predicted, pair.count_when_predicted),
+        (f"rows of {name} are missed", pair.announced_when_true, pair.count_when_true),
+    ):
+        most = zip(others[:MOST_CONFUSED].tolist(), counts[:MOST_CONFUSED].tolist(), strict=True)
+        listed = ", ".join(f"{ui.literal(names[other])} {count:,}" for other, count in most)
+        said.append(f"**{counts.sum():,}** {what}{listed and f': {listed}'}.")
+    st.markdown(" ".join(said))
+
+
+def show_rows(method: Method, n_bins: int, code: int | None, bin_: int | None) -> None:
+    """List the rows of the class and the bin, or of a range that was chosen in the picture."""
+    found = chosen()
+    if found is not None and found[0].bin is None and found[0].label is None:
+        show_chosen_rows("reliability-rows")
+        return
+    what = "All rows" if code is None else f"Predicted {ui.literal(dataset().evaluation.class_names[code])}"
+    what += "" if bin_ is None else f" at {ui.range_of(bin_, n_bins)}"
+    notion: Any = "confidence" if code is None else "top-label"
+    rows_panel((method,), results.rows_of(method, notion, n_bins, code, bin_), what, "reliability-rows")
+
+
+def show_without_bins(method: Method, diagram: ReliabilityDiagram) -> None:
+    """Show the isotonic curve of all rows, and for independent rows a band that holds the true curve."""
+    data, evidence = dataset(), method.evidence
+    if say_rows_needed("A diagram or a band without bins"):
+        return
+    fitted = results.ask(corp_curve, method, notion="confidence")
+    bounds = None
+    if evidence.is_weighted:
+        st.caption(ui.escaped(weights_refused("The band of the true curve")))
+    elif evidence.n_clusters is not None:
+        n_clusters = f"{evidence.n_clusters:,}"
+        st.caption(f"The band of the true curve is for independent rows; these are {n_clusters} clusters.")
+    else:
+        bounds = results.ask(calibration_band, method, notion="confidence")
+    ui.chart(
+        diagrams.draw_reliability(
+            diagram, panels=("pooled",), curve=fitted.steps(), bounds=bounds, event=data.event
+        ),
+        "reliability-curve",
+        table=diagram.frame if bounds is None else bounds.frame,
+        alt="Reliability of all classes together without bins",
+    )
+    st.caption(fitted.words)
+    if bounds is None:
+        return
+    above = st.number_input("How far off can it be above this score", 0.0, 1.0, 0.5, 0.05, key="above")
+    try:
+        st.markdown(bounds.words(above, "**{}**"))
+    except InputError as error:
+        st.info(f"Nothing to say: {ui.escaped(error)}.")
+    st.caption(
+        "The band holds at all scores at once (Dimitriadis et al. 2023), and so does the statement for every "
+        "choice, made before or after looking."
+    )
+
 
 ui.heading(
     "Reliability",
     "How often is the model right at each confidence, over all classes and for each predicted class?",
 )
-ui.show_tabs(
-    {
-        "Bins": partial(run_tab, "bins"),
-        "Classes": partial(run_tab, "classes"),
-    },
-    "reliability_tab",
-    in_address=True,
-)
+need_kind("Reliability")
+show()

@@ -17,7 +17,6 @@ PAGES = [path.relative_to(ROOT).as_posix() for path in PAGE_FILES]
 #: The tabs of rooms.
 ROOM_TABS = {
     "overview": ("Answer", "How sure is each number?"),
-    "reliability": ("Bins", "Classes"),
     "groups": ("Against the rest", "Over time"),
     "repair": ("Before and after", "Numbers", "Candidates", "Apply"),
     "learn": ("Lesson", "More", "Glossary"),

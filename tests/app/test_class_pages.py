@@ -1,11 +1,8 @@
-"""Classes, Imbalance and the plan of bins, driven by Streamlit's own test runner."""
+"""The classes of Reliability, Imbalance and the plan of bins, driven by Streamlit's own test runner."""
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
-import pytest
 
 import calib
 from calib import Predictions
@@ -14,16 +11,13 @@ from tests.app.running import open_page, with_binning, words
 
 
 def test_classes_are_ranked_searched_and_opened():
-    app = open_page("pages/views/reliability.py", reliability_tab="Classes")
+    app = open_page("pages/views/reliability.py")
     table = app.dataframe[0].value
     rows = app.session_state["dataset"].evaluation
     guilty = [rows.class_names[code] for code in calib.conclude(rows).guilty]
     assert table["class"].tolist()[: len(guilty)] == guilty  # as the verdict names them
     assert table["flagged"].tolist() == [True] * len(guilty) + [False] * (10 - len(guilty))
-    assert table["share"].sum() == pytest.approx(1.0)
-    order = list(app.dataframe[0].proto.column_order)
-    assert order[:3] == ["class", "flagged", "gap"]  # what fits beside the class
-    assert sorted(order) == sorted(table.columns)
+    assert table["predicted"].sum() == rows.n_samples
     assert "of 10** predicted classes are off" in words(app)
     assert f"`` {guilty[0]} `` is predicted for" in words(app)
 
@@ -38,47 +32,24 @@ def test_classes_are_ranked_searched_and_opened():
     assert "`` deer `` is predicted for" in words(app)
 
 
-def test_one_chart_shows_how_a_class_is_confused():
-    app = open_page("pages/views/reliability.py", reliability_tab="Classes")
+def test_a_sentence_says_how_a_class_is_confused():
+    app = open_page("pages/views/reliability.py")
     evaluation, code = app.session_state["dataset"].evaluation, app.session_state["class"]
     wrong = (evaluation.label == code) & (evaluation.labels != code)
     missed = (evaluation.label != code) & (evaluation.labels == code)
     assert 0 < wrong.sum() != missed.sum() > 0
-    choice = app.segmented_control(key="confused-by")
-    assert choice.options == [f"Wrongly predicted ({wrong.sum():,})", f"Missed ({missed.sum():,})"]
     name = f"`` {evaluation.class_names[code]} ``"
-    assert f"Predicted {name}, true class ..." not in words(app)
-    choice.set_value("class-wrong").run()
-    assert f"Predicted {name}, true class ..." in words(app)
-    choice.set_value("class-missed").run()
-    assert f"True class {name}, predicted ..." in words(app)
-    assert f"Predicted {name}, true class ..." not in words(app)
+    most = int(np.bincount(evaluation.labels[wrong]).argmax())
+    other, rows = f"`` {evaluation.class_names[most]} ``", np.sum(evaluation.labels[wrong] == most)
+    assert f"**{wrong.sum():,}** rows predicted {name} are wrong: {other} {rows:,}" in words(app)
+    assert f"**{missed.sum():,}** rows of {name} are missed: " in words(app)
 
 
-def test_the_class_wise_error_of_a_class_stands_beside_its_floor():
-    app = open_page("pages/views/reliability.py", reliability_tab="Classes")
-    data, code = app.session_state["dataset"].evaluation, app.session_state["class"]
-    score, n_bins = np.asarray(data.proba[:, code], dtype=np.float64), app.session_state["bins"]
-    cell = np.searchsorted(np.arange(1, n_bins) / n_bins, score, side="right")
-
-    def error(happened):
-        sums = np.bincount(cell, weights=happened - score, minlength=n_bins)
-        return np.abs(sums).sum() / len(score)
-
-    random = np.random.default_rng(1)
-    redrawn = [error(random.random(len(score)) < score) for _ in range(400)]
-    found = re.search(r"Class-wise\*\*, ECE (\S+) \(a perfect model: (\S+)\)", words(app))
-    observed, mean = map(float, found.groups())
-    assert observed == pytest.approx(error(data.labels == code), abs=5e-5)
-    assert mean == pytest.approx(np.mean(redrawn), rel=0.06)
-
-
-def test_class_without_a_score_of_its_own_is_explained():
-    app = open_page("pages/views/reliability.py", reliability_tab="Classes")
+def test_a_method_with_few_scores_is_assessed_at_each():
+    app = open_page("pages/views/reliability.py")
     name = with_binning(app)
     app.selectbox(key="method").set_value(name).run()
-    assert "scores only the predicted class" in words(app)
-    assert "one bin per distinct score" in words(app)
+    assert "assessed at each distinct score" in words(app)
 
 
 def test_imbalance_says_what_happened_to_the_rarest_classes():

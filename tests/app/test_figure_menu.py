@@ -18,26 +18,17 @@ def layout(app, at: int = 0) -> dict:
 
 
 def test_title_caption_and_theme_are_drawn_as_text():
-    app = open_page("pages/views/reliability.py", example="digits", band="true")
+    app = open_page("pages/views/reliability.py", example="digits")
     paper = layout(app)["paper_bgcolor"]
-    app.session_state["reliability-picture-title"] = "<b>Digits</b>"
-    app.session_state["reliability-picture-caption"] = "A caption. " * 12
-    app.session_state["reliability-picture-theme"] = "dark"
+    app.session_state["class-bins-picture-title"] = "<b>Digits</b>"
+    app.session_state["class-bins-picture-caption"] = "A caption. " * 12
+    app.session_state["class-bins-picture-theme"] = "dark"
     app.run()
     assert not app.exception
     drawn = layout(app)
     assert drawn["title"]["text"] == "&lt;b&gt;Digits&lt;/b&gt;"
     assert drawn["title"]["subtitle"]["text"].count("<br>") == 1
     assert drawn["paper_bgcolor"] != paper
-    assert "title" not in layout(app, 1)
-
-
-def test_another_model_is_drawn_beside_the_first():
-    app = open_page("pages/views/reliability.py", example="digits", band="true")
-    other = with_binning(app)
-    before = len(json.loads(app.get("plotly_chart")[0].proto.spec)["data"])
-    app.selectbox(key="beside").set_value(other).run()
-    assert len(json.loads(app.get("plotly_chart")[0].proto.spec)["data"]) == before + 1
 
 
 def test_classes_are_renamed_and_keep_their_rows():
@@ -79,7 +70,7 @@ def test_what_is_fitted_stays_with_other_names_of_the_classes(monkeypatch, moved
         assert rows.confidence == pytest.approx(rows_before.confidence, abs=1e-12)
         if not moved and method.calibrator is not None:
             assert method.calibrator.calibrators_ is before[name].calibrator.calibrators_
-    assert "`` digit " in words(turn_to(app, "reliability", "Classes"))
+    assert "`` digit " in words(turn_to(app, "reliability"))
 
 
 def test_scores_that_do_not_sum_to_1_get_other_names():

@@ -69,18 +69,18 @@ def test_every_page_works_or_says_what_it_would_need(uploaded):
     if kind == "multilabel":
         value = ece(rows.labels, rows, notion="class-wise")
         assert f"CW-ECE {value:.3f}" in said["Answer"]
-        assert "Reliability needs a confidence" in said["Bins"]
+        assert "Reliability needs a confidence" in said["reliability"]
         app.switch_page("pages/views/data.py").run()
         press(app, "Look at this class")
         said = words(turn_to(app, "reliability"))
         assert f"**{ece(rows.labels[:, 0], rows.scores[:, 0]):.4f}**" in said
         return
     if kind in ("top-label", "top-k"):
-        assert "off (false discovery rate" in said["Classes"]
+        assert "off (false discovery rate" in said["reliability"]
         assert ("90.0% of the rows answered" in said["Answer"]) == (kind == "top-label")
     else:
-        assert "Classes needs the predicted class of each row" in said["Classes"]
-        assert f"**{ece(rows.labels, rows, notion='confidence'):.4f}**" in said["Bins"]
+        assert "predicted class of each row" in said["reliability"]
+        assert f"**{ece(rows.labels, rows, notion='confidence'):.4f}**" in said["reliability"]
     order = {"binary": "P(Y = 1)", "confidence": "confidence"}.get(kind, "confidence, one predicted class")
     assert kind == "top-k" or f"in the order of {order}" in said["How sure is each number?"]
 

@@ -117,9 +117,7 @@ def test_every_page_names_the_same_calibrator(data, tmp_path, monkeypatch):
 def test_addresses_open_bin_class_and_model():
     app = open_page("pages/views/reliability.py", example="digits", bin="10")
     assert app.session_state["bin"] == 10
-    app = open_page(
-        "pages/views/reliability.py", reliability_tab="Classes", example="digits", **{"class": "4"}
-    )
+    app = open_page("pages/views/reliability.py", example="digits", **{"class": "4"})
     assert app.session_state["class"] == 4
     name = with_binning(app)
     app.selectbox(key="method").set_value(name).run()
@@ -130,7 +128,6 @@ def test_addresses_open_bin_class_and_model():
     for unknown in ("999", "x"):
         app = open_page(
             "pages/views/reliability.py",
-            reliability_tab="Classes",
             example="digits",
             **{"class": unknown, "method": unknown},
         )

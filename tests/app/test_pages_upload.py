@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import io
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from calib import HistogramBinning, MulticlassToBinary, Predictions
 from calib.answers.guarantee_cards import guarantee_card
 from calib.calibrators.multiclass import as_multiclass
 from calib.files.saved import dumps
-from tests.app.running import open_page, press, turn_to, with_binning
+from tests.app.running import open_page, open_tab, press, turn_to, with_binning
 
 RNG = np.random.default_rng(0)
 LOGITS = RNG.normal(size=(240, 3)) * 2
@@ -41,7 +42,9 @@ def shown_text(app) -> str:
 
 
 def metric(app, label: str) -> str:
-    return next(shown.value for shown in app.metric if shown.label == label)
+    """Number of the sentence on the loaded data, such as evaluation rows."""
+    said = next(item.value for item in app.markdown if "** evaluation rows" in item.value)
+    return re.search(rf"\*\*([\d,.]+)\*\* {label.lower()}", said)[1]
 
 
 def test_apply_repairs_what_the_data_page_repairs():
@@ -104,6 +107,7 @@ def test_apply_needs_no_labels_it_can_use():
 def test_another_model_is_split_as_the_upload_was():
     app = open_page("pages/views/data.py", example="digits")
     upload(app, "up", "one.csv", csv(PROBA))
+    open_tab(app, "data_tab", "Add a model")
     upload(app, "other-model", "two.csv", csv(100 * PROBA))
     press(app, "Apply fix")
     press(app, "Add this model")
@@ -274,3 +278,29 @@ def test_the_bytes_of_a_used_file_are_not_kept():
     gc.collect()
     kept = [item.name for item in gc.get_objects() if isinstance(item, UploadedFile)]
     assert "used.csv" not in kept
+
+
+def test_a_table_without_scores_is_refused_with_menus_of_its_columns():
+    frame = pd.DataFrame({"alpha": ["u", "v"] * 30, "beta": [0.25, 0.75] * 30, "gamma": ["x", "y"] * 30})
+    app = open_page("pages/views/data.py", example="digits")
+    upload(app, "up", "odd.csv", frame.to_csv(index=False).encode())
+    assert len(app.error) == 1
+    assert app.session_state["dataset"].example == "digits"
+    app.multiselect(key="role-scores").set_value(["beta"]).run()
+    app.selectbox(key="role-label").set_value("gamma").run()
+    press(app, "Read again with these columns")
+    assert not app.exception
+
+
+def test_labels_of_another_file_are_described_as_used():
+    random = np.random.default_rng(5)
+    frame = pd.DataFrame(random.dirichlet(np.ones(3), 90), columns=["p_a", "p_b", "p_c"])
+    frame["channel"] = random.choice(["a", "b", "c"], 90)
+    labels = pd.DataFrame({"label": random.choice(["a", "b", "c"], 90)})
+    app = open_page("pages/views/data.py", example="digits")
+    upload(app, "up-labels", "labels.csv", labels.to_csv(index=False).encode())
+    upload(app, "up", "scores.csv", frame.to_csv(index=False).encode())
+    said = shown_text(app)
+    assert "The true labels come from the file of labels" in said
+    assert "`` channel `` is read as the true label" not in said
+    assert "true label: channel" not in said

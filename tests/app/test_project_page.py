@@ -8,7 +8,7 @@ from dataclasses import replace
 from calib import Project
 from calib.datasets import load_example
 from pages.shared.session import as_project
-from tests.app.running import open_page, press, turn_to, words
+from tests.app.running import open_page, open_tab, press, turn_to, words
 from tests.app.test_pages_upload import PROBA, csv, metric, shown_text, upload
 
 
@@ -27,6 +27,7 @@ def test_project_restores_the_session_in_another_one(monkeypatch):
     app.switch_page("pages/views/data.py").run()
     upload(app, "up", "one.csv", csv(100 * PROBA))
     press(app, "Apply fix")
+    open_tab(app, "data_tab", "Project")
     app.text_area(key="notes").set_value("The *cats* are off.").run()
     app.switch_page("pages/views/repair.py").run().selectbox(key="chosen").select("TS").run()
     app.switch_page("pages/views/data.py").run()
@@ -49,6 +50,7 @@ def test_project_restores_the_session_in_another_one(monkeypatch):
     assert metric(app, "Evaluation rows") == "240"
     assert "percent" in shown_text(app)
     assert "true label: label" in shown_text(app)
+    open_tab(app, "data_tab", "Project")
     assert app.text_area(key="notes").value == "The *cats* are off."
     assert app.session_state["bins"] == 20
     after = app.session_state["methods"]

@@ -10,7 +10,7 @@ import pytest
 
 from pages.shared.choice import ChosenRows
 from pages.shared.session import base_of
-from tests.app.running import open_page, press, turn_to, with_binning, words
+from tests.app.running import open_page, turn_to, with_binning, words
 
 _random = np.random.default_rng(2)
 N = 500
@@ -51,7 +51,7 @@ def choose_in_picture(app, **chosen) -> None:
     base = base_of(app.session_state["dataset"])
     sent = {"lower": 0.0, "upper": 1.0, "bin": None, "label": None, "start": None, "stop": None, "count": 1}
     app.session_state["picture-choice"] = ChosenRows.of({**sent, **chosen}, base)
-    for key in ("overview-rows-open", "bin-rows-open"):
+    for key in ("overview-rows-open", "reliability-rows-open"):
         app.session_state[key] = True
     app.run()
 
@@ -80,26 +80,18 @@ def in_bin(bin_: int, bins: int = 15) -> pd.Series:
     return (TEST["confidence"] >= bin_ / bins) & (TEST["confidence"] < (bin_ + 1) / bins)
 
 
-@pytest.mark.parametrize(("bin_", "label"), [(7, None), (9, None), (12, None), (12, "cat"), (10, "=emu()")])
+@pytest.mark.parametrize(
+    ("bin_", "label"), [(7, None), (12, None), (12, "cat"), (10, "=emu()"), (None, "dog")]
+)
 def test_reliability(app, bin_, label):
-    opened(app, "bin-rows", "reliability")
+    opened(app, "reliability-rows", "reliability")
     names = app.session_state["dataset"].evaluation.class_names
-    app.selectbox(key="bin").set_value(bin_).run()
-    app.selectbox(key="bin-class").set_value(None if label is None else names.index(label)).run()
-    same_rows(app, in_bin(bin_) & (True if label is None else TEST["predicted"] == label))
-    drawn = [chart.proto.spec for chart in app.get("plotly_chart")]
-    assert sum('"rect"' in spec for spec in drawn) == (0 if label is None else 1)
+    app.selectbox(key="class").set_value(-1 if label is None else names.index(label)).run()
+    app.selectbox(key="bin").set_value(-1 if bin_ is None else bin_).run()
+    inside = True if bin_ is None else in_bin(bin_)
+    same_rows(app, inside & (True if label is None else TEST["predicted"] == label))
     picture = json.loads(app.get("bidi_component")[0].proto.json)
-    assert picture["marked"] == [bin_ / 15, (bin_ + 1) / 15]
-
-
-@pytest.mark.parametrize(("label", "bin_"), [("dog", None), ("dog", 8), ("cat", 13)])
-def test_classes(app, label, bin_):
-    opened(app, "class-rows", "reliability", "Classes")
-    names = app.session_state["dataset"].evaluation.class_names
-    app.session_state["class"], app.session_state["class-bin"] = names.index(label), bin_
-    app.run()
-    same_rows(app, (TEST["predicted"] == label) & (True if bin_ is None else in_bin(bin_)))
+    assert picture["marked"] == (None if bin_ is None else [bin_ / 15, (bin_ + 1) / 15])
 
 
 def test_groups(app):
@@ -109,16 +101,6 @@ def test_groups(app):
     same_rows(app, TEST["site"] == "north")
 
 
-def test_a_bar_of_confused_classes(app):
-    opened(app, "class-rows", "reliability", "Classes")
-    names = app.session_state["dataset"].evaluation.class_names
-    dog, fox = names.index("dog"), names.index("fox")
-    app.session_state["class"], app.session_state["class-confused"] = dog, (dog, "class-wrong", fox)
-    app.run()
-    assert "Predicted `` dog ``, true class `` fox ``" in words(app)
-    same_rows(app, (TEST["predicted"] == "dog") & (TEST["label"] == "fox"))
-    press(app, "Show all rows of the class again")
-    same_rows(app, TEST["predicted"] == "dog")
 
 
 def test_a_cell_of_the_overview(app):
@@ -126,7 +108,7 @@ def test_a_cell_of_the_overview(app):
     cat = app.session_state["dataset"].evaluation.class_names.index("cat")
     choose_in_picture(app, label=cat, lower=12 / 15, upper=13 / 15, bin=12)
     same_rows(app, (TEST["predicted"] == "cat") & in_bin(12))
-    turn_to(app, "reliability", "Classes")
+    turn_to(app, "groups")
     assert [button.key for button in app.button if button.key == "drop-choice"]
     app.button(key="drop-choice").click().run()
     app.switch_page("pages/views/overview.py").run()
@@ -148,10 +130,10 @@ def test_a_bar_of_imbalance(app):
 
 
 def test_rows_are_searched(app):
-    opened(app, "class-rows", "reliability", "Classes")
+    opened(app, "reliability-rows", "reliability")
     names = app.session_state["dataset"].evaluation.class_names
-    app.session_state["class"], app.session_state["class-bin"] = names.index("dog"), None
-    app.run()
+    app.selectbox(key="bin").set_value(-1).run()
+    app.selectbox(key="class").set_value(names.index("dog")).run()
     wanted = TEST[(TEST["predicted"] == "dog") & TEST["text"].str.contains("text 33")]
-    app.text_input(key="class-rows-search").set_value("text 33").run()
+    app.text_input(key="reliability-rows-search").set_value("text 33").run()
     assert sorted(listed(app)["text"]) == sorted(wanted["text"])

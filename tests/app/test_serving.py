@@ -331,7 +331,7 @@ def test_every_page_names_the_version():
 @pytest.mark.parametrize(
     ("asked", "leads"),
     [
-        ("/classes?class=3&example=digits", "./reliability?reliability_tab=Classes&class=3&example=digits"),
+        ("/classes?class=3&example=digits", "./reliability?class=3&example=digits"),
         ("/calib/over_time/", "../groups?groups_tab=Over+time"),
         ("/noise", "./?overview_tab=How+sure+is+each+number%3F"),
         ("/overview?bins=20", "./?bins=20"),

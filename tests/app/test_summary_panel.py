@@ -94,9 +94,9 @@ def test_numbers_are_those_of_the_rows(rows, summarized):
     assert f"**{100 * top.at(0.05):.0f}** of 100" in words(app)
     turn_to(app, "groups")
     assert "of 2** groups " in words(app)
-    turn_to(app, "reliability", "Classes")
+    turn_to(app, "reliability")
     found = calib.class_table(labels, proba, random_state=0)
-    np.testing.assert_allclose(app.dataframe[0].value["class_ece"], found.frame()["class_ece"], atol=1e-12)
+    np.testing.assert_allclose(app.dataframe[0].value["gap"], found.frame()["gap"], atol=1e-12)
 
 
 def test_weighted_confidences(tmp_path):

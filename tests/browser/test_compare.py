@@ -13,7 +13,7 @@ from calib.calibrators.catalogue import PAPER, name_of, named_methods
 from calib.datasets import load_example
 from calib.files.saved import loads
 from tests.browser.screen import keep_picture, settled
-from tests.browser.steps import upload_file
+from tests.browser.steps import open_tab, upload_file
 
 
 def downloaded(page, button: str) -> bytes:
@@ -50,7 +50,7 @@ def test_a_second_model_is_added_and_compared(open_page, tmp_path):
     softened /= softened.sum(axis=1, keepdims=True)
     other = tmp_path / "other.npz"
     np.savez(other, proba=softened, labels=example.evaluation.labels)
-    page.get_by_text("Add a model", exact=True).click()
+    open_tab(page, "Add a model")
     upload_file(page, "Predictions of another model", other)
     page.get_by_role("button", name="Add this model", exact=True).click()
     settled(page)

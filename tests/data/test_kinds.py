@@ -170,10 +170,10 @@ def test_positive_class_is_switched():
         (lambda: BinaryPrediction([0.5], sample_weight=[-1.0]), "sample_weight must be 0 or more"),
         (lambda: BinaryPrediction([0.5], metadata=pd.DataFrame({"a": [1, 2]})), "one row for each of 1"),
         (lambda: ece([0, 1, 2], [0.1, 0.2, 0.3]), "1-D scores are of one event.*got 3 values: 0, 1, 2"),
-        (lambda: ece([0, 1], [0.1, 0.2], notion="top-k-label"), 'notion "top-k-label" needs the highest'),
+        (lambda: ece([0, 1], [0.1, 0.2], notion="top-k-label"), "top-k-label calibration needs the highest"),
         (
             lambda: ece([0, 1], ConfidencePrediction([0.1, 0.2]), notion="top-label"),
-            'notion "top-label" needs the predicted class',
+            "top-label calibration needs the predicted class",
         ),
         (lambda: ece([0, 1], TopLabelPrediction([0, 1], [0.1, 0.2]), notion="class-wise"), "one column per"),
     ],

@@ -16,29 +16,25 @@ from pages.shared.widgets import escaped
 def offer_class_names() -> None:
     """Let the user rename the classes and put them in another order, for every page and file."""
     data = dataset()
-    names = getattr(data.evaluation, "class_names", None)
-    if names is None or data.kind.scored:
-        return
-    with st.expander("Names and order of the classes", key="class-names"):
-        table = pd.DataFrame({"class": names, "shown as": names, "place": range(1, len(names) + 1)})
-        edited = st.data_editor(
-            table,
-            hide_index=True,
-            disabled=["class"],
-            key=f"class-names-{data.digest[:24]}",
-            num_rows="fixed",
-        )
-        st.caption(
-            "From now on figures, tables, reports and files use these names in this order, and calibrators "
-            "expect them in new files. New names keep all fits. After a new order, calibrators are fitted "
-            "again; fit calibrators with groups again on Calibrate."
-        )
-        if st.button("Show the classes so", disabled=edited.equals(table)):
-            try:
-                _use_as(edited)
-                st.rerun()
-            except InputError as error:
-                st.error(f"Not renamed: {escaped(error)}")
+    names = data.evaluation.class_names
+    table = pd.DataFrame({"class": names, "shown as": names, "place": range(1, len(names) + 1)})
+    edited = st.data_editor(
+        table,
+        hide_index=True,
+        disabled=["class"],
+        key=f"class-names-{data.digest[:24]}",
+        num_rows="fixed",
+    )
+    st.caption(
+        "Figures, tables, reports and files use these names in this order, and calibrators expect them in "
+        "new files. After a new order, calibrators are fitted again, except calibrators for groups."
+    )
+    if st.button("Show the classes so", disabled=edited.equals(table)):
+        try:
+            _use_as(edited)
+            st.rerun()
+        except InputError as error:
+            st.error(f"Not renamed: {escaped(error)}")
 
 
 def _use_as(edited: pd.DataFrame) -> None:

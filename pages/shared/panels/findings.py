@@ -39,20 +39,23 @@ LISTED_VALUES = 1_000
 ALTERNATIVES = ("rows_together", "clusters_kept")
 
 
-def show_roles(reading: Reading) -> None:
+def show_roles(reading: Reading, *, opened: bool) -> None:
+    """Show how the columns are read, with menus to read them in another way."""
     roles, names = reading.roles, list(reading.table.columns)
     if roles is None:
         return
     scores = roles.probabilities
-    st.markdown(f"Read as **{KINDS[roles.kind].title}**{', one score per row' * (len(scores) == 1)}.")
-    if roles.ranked or scores[0] not in names:
+    if scores:
+        st.markdown(f"Read as **{KINDS[roles.kind].title}**{', one score per row' * (len(scores) == 1)}.")
+    if roles.ranked or (scores and scores[0] not in names):
         with st.expander("Columns"):
             listed = {"Scores": scores, "Classes": roles.ranked, "Labels": roles.label}
             st.text("\n".join(f"{head}: {', '.join(columns)}" for head, columns in listed.items() if columns))
         return
     head = f"Columns: {len(scores):,} of {len(names):,} are read as class scores"
-    head = head if len(scores) > 1 else f"Columns: {escaped(scores[0])} is read as the score"
-    with st.expander(head, expanded=_blocked(reading), key="columns-panel"):
+    if len(scores) == 1:
+        head = f"Columns: {escaped(scores[0])} is read as the score"
+    with st.expander(head, expanded=opened, key="columns-panel"):
         if roles.choices:
             _show_choices(reading, roles)
         show_label_column(reading)
@@ -156,12 +159,9 @@ def _abstentions(reading: Reading, roles: Roles) -> tuple[str, ...] | None:
     return tuple(picked) or None
 
 
-def _blocked(reading: Reading) -> bool:
-    """Whether an upload cannot be used with these columns, but perhaps with others."""
-    return any(report.errors for report in reading.reports.values())
-
-
 def show_findings(reading: Reading) -> None:
+    if reading.refusal:
+        return
     total = sum(len(report.findings) for report in reading.reports.values())
     if not total:
         st.success("Nothing suspicious was found in this file.")

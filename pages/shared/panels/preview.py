@@ -28,7 +28,7 @@ ONE_EACH = {
 def show_file(reading: Reading, shown: Dataset) -> None:
     """Show the first rows of a file that was read, and what stays on screen until it is used."""
     table, roles = reading.table, reading.roles
-    meant = {} if roles is None else taken_for(roles)
+    meant = {} if roles is None else taken_for(roles, labels_elsewhere=reading.tables[1] is not None)
     names = sorted(table.columns, key=lambda name: list(meant).index(name) if name in meant else len(meant))
     first = {
         f"{name} ({meant[name]})" if name in meant else name: table.columns[name][:ROWS]
@@ -47,21 +47,29 @@ def show_file(reading: Reading, shown: Dataset) -> None:
     )
 
 
-def taken_for(roles: Roles) -> dict[str, str]:
-    """Return the role of each column that has one, the most important first."""
+def taken_for(roles: Roles, *, labels_elsewhere: bool = False) -> dict[str, str]:
+    """Return the role of each column that is used, the most important first.
+
+    A file of labels takes the place of a column of labels.
+    """
     words = {"class": "class", "label": "true label"} | {
         role: head.lower() for role, head in ONE_EACH.items()
     }
     words |= {"class": "class", "score": "score", "votes": "votes", "index": "row number, left out"}
-    return {name: words[role] for name, role in roles.table() if role in words}
+    unused = ("label", "votes") if labels_elsewhere else ()
+    return {name: words[role] for name, role in roles.table() if role in words and role not in unused}
 
 
 def show_label_column(reading: Reading) -> None:
     """Say which column is read as the true label; the finding label_column says why."""
     roles = reading.roles
-    if roles is None or reading.table.matrices or roles.votes:
+    if roles is None or reading.table.matrices:
         return
-    if not roles.label and roles.correct is None:
+    if reading.tables[1] is not None:
+        st.caption("The true labels come from the file of labels.")
+    elif roles.votes:
+        return
+    elif not roles.label and roles.correct is None:
         st.caption(
             "No column is read as the true label: none has such a name or holds names of the classes, and "
             "no single column holds whole numbers that could be codes."

@@ -62,11 +62,9 @@ def _link_settings() -> None:
 
 def offer_project() -> None:
     """Offer all of the session as one file, with notes to write."""
-    st.header("Project", anchor=False)
     st.markdown(
-        "One file with the data, the roles of the columns, accepted fixes, fitted calibrators, further "
-        "models, settings of the pages and your notes. Drop it on the Data page to continue; "
-        "`calib.Project.load` and `calib open` read it, too. It holds data, never code."
+        "One file with the data, fixes, calibrators, models, settings and your notes. Drop it on this page "
+        "to continue. It holds data, never code."
     )
     if say_rows_needed("A project", "keep the summary file itself"):
         return
@@ -84,15 +82,16 @@ def _file() -> bytes:
 
 def show_origin(data: Dataset) -> None:
     if data.roles is not None:
-        st.text(f"Columns: {in_words(data.roles)}")
+        elsewhere = data.upload is not None and data.upload.files[1] is not None
+        st.text(f"Columns: {in_words(data.roles, labels_elsewhere=elsewhere)}")
     for line in data.log:
         st.text(f"Fixed: {line}")
 
 
-def in_words(roles: Roles) -> str:
+def in_words(roles: Roles, *, labels_elsewhere: bool = False) -> str:
     """Return the roles of the columns of a file."""
     by_role: dict[str, list[str]] = {}
-    for name, what in taken_for(roles).items():
+    for name, what in taken_for(roles, labels_elsewhere=labels_elsewhere).items():
         by_role.setdefault(what, []).append(name)
     more = {what: f", ... ({len(names):,} columns)" * (len(names) > 3) for what, names in by_role.items()}
     return "; ".join(f"{what}: {', '.join(names[:3])}{more[what]}" for what, names in by_role.items())
