@@ -427,8 +427,10 @@ class RawPredictions:
             return scores
         named = self.scale if self.scale in ("logits", "log_probabilities") else "probabilities"
         if self.kind == "vectors":
-            near = np.abs(row_sums(values) - 1.0) < LOG_SUM_TOLERANCE if is_within(values) else np.zeros(1)
-            return "probabilities" if near.mean() >= 0.99 else named
+            with np.errstate(over="ignore", invalid="ignore"):
+                sound = ((values >= 0.0) & (values <= 1.0 + 1e-6)).all(axis=1)
+                sound &= np.abs(row_sums(values) - 1.0) < LOG_SUM_TOLERANCE
+            return "probabilities" if sound.mean() >= 0.99 else named
         if named != "probabilities" or is_within(values):
             return "probabilities" if is_within(values) else named
         unnamed = self.roles is None and are_single_percentages(values)
