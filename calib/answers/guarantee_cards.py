@@ -312,6 +312,15 @@ class GuaranteeCard(Result):
         )
 
 
+def promise_of(calibrator: object) -> tuple[list[str], tuple[float | None, float | None]]:
+    """Say which mean error a fitted calibrator promises; return its bound and the bound of the rest, too."""
+    card = guarantee_card(calibrator) if isinstance(calibrator, MulticlassToBinary) else None
+    if card is None or not card.applies:
+        return [], (None, None)
+    bounds = (None, None) if card.errors.why_not else (card.error_bound, card.uncovered_bound)
+    return [card.error_words()], bounds
+
+
 def guarantee_card(
     calibrator: MulticlassToBinary, alpha: float = 0.1, *, choices: int | None = None
 ) -> GuaranteeCard:

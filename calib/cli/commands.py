@@ -26,7 +26,7 @@ from calib.answers.decision_rules import decide as choose_rule
 from calib.answers.folds import FoldNumber, fold_errors, fold_texts
 from calib.answers.gate import GateResult
 from calib.answers.gate import gate as compare_with_limits
-from calib.answers.guarantee_cards import GuaranteeCard, guarantee_card
+from calib.answers.guarantee_cards import promise_of
 from calib.answers.metric_tables import BASE, HOW_SURE, Metrics
 from calib.answers.model_tables import (
     Improvement,
@@ -60,7 +60,6 @@ from calib.calibrators.label_shift import (
     with_weights,
 )
 from calib.calibrators.multiclass import (
-    MulticlassToBinary,
     as_multiclass,
     fallback_records,
     fallback_words,
@@ -225,10 +224,6 @@ def _table_lines(texts: pd.DataFrame) -> list[str]:
 
 @dataclass(frozen=True)
 class EvaluatedFitData(FitData):
-    #: Bound for conf-ECE, TL-ECE or CW-ECE over the classes with enough rows, with probability 90 %, and the
-    #: largest share of predictions of other classes; null without a bound
-    error_bound: float | None
-    uncovered_bound: float | None
     weighted: bool  #: Whether calibration rows have weights
     n_evaluation: int  #: Other rows; the methods are compared on them
     methods: Sequence[MethodData]  #: The base model and the calibrator; empty if other rows have no labels
@@ -263,12 +258,9 @@ def fit(options: Namespace) -> Output[EvaluatedFitData]:
     notes += row_notes(fitted_on) + ["no guarantee holds with weights"] * fitted_on.is_weighted
     fallbacks = fallback_records(calibrator, calibration.class_names or ())
     notes += fallback_words(fallbacks)
-    bounds: tuple[float | None, float | None] = None, None
-    card = _card(calibrator, calibration)
-    if card is not None and card.applies:
-        notes.append(card.error_words())
-        if not card.errors.why_not:
-            bounds = card.error_bound, card.uncovered_bound
+    binning = isinstance(calibrator, HistogramBinning)
+    promise, bounds = promise_of(as_multiclass(calibrator, calibration) if binning else calibrator)
+    notes += promise
     methods: list[MethodData] = []
     if unseen is not None and unseen.labels is not None:
         unseen = aligned(unseen, calibrator)
@@ -282,13 +274,6 @@ def fit(options: Namespace) -> Output[EvaluatedFitData]:
     fitted = str(options.output), name_of(calibrator), fitted_on.n_samples, fallbacks
     data = EvaluatedFitData(*fitted, *bounds, fitted_on.is_weighted, n_evaluation, methods)
     return Output("\n".join(notes), data)
-
-
-def _card(calibrator: Any, rows: Announcement) -> GuaranteeCard | None:
-    """Return what a calibrator promises that `calib fit` fitted to the rows; None if it is no binary one."""
-    if isinstance(calibrator, HistogramBinning):
-        calibrator = as_multiclass(calibrator, rows)
-    return guarantee_card(calibrator) if isinstance(calibrator, MulticlassToBinary) else None
 
 
 def _groups_in(column: str, rows: Announcement) -> pd.Series:

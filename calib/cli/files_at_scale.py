@@ -8,6 +8,7 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from calib.answers.guarantee_cards import promise_of
 from calib.base.exceptions import InputError, not_installed
 from calib.base.interval_words import with_interval
 from calib.base.results import parts
@@ -111,9 +112,10 @@ def fit(options: Namespace) -> Output[FitData]:
         fitted = fit_files(options.file, calibrator, progress=progress, **given)
     deliver(options.output, dumps(fitted))
     n_rows = fitted.fitted_on_.n_samples
-    lines = [f"{name_of(fitted)} fitted on {n_rows:,} rows", f"wrote {options.output}"]
-    fallbacks = fallback_records(fitted, fitted.class_names_)
-    return Output("\n".join(lines), FitData(str(options.output), name_of(fitted), n_rows, fallbacks))
+    promise, bounds = promise_of(fitted)
+    lines = [f"{name_of(fitted)} fitted on {n_rows:,} rows", *promise, f"wrote {options.output}"]
+    about = str(options.output), name_of(fitted), n_rows, fallback_records(fitted, fitted.class_names_)
+    return Output("\n".join(lines), FitData(*about, *bounds))
 
 
 def apply(options: Namespace) -> Output[AppliedData]:

@@ -66,6 +66,10 @@ class FitData:
     n_calibration: int  #: Rows it was fitted on
     #: Classes with too few rows, and what they use instead
     not_calibrated: Sequence[Mapping[str, str | int]]
+    #: Bound for conf-ECE, TL-ECE or CW-ECE over the classes with enough rows, with probability 90 %, and the
+    #: largest share of predictions of other classes; null without a bound
+    error_bound: float | None
+    uncovered_bound: float | None
 
 
 @dataclass(frozen=True)

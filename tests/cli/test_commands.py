@@ -215,8 +215,13 @@ def test_fit_and_library_agree(capsys, table, tmp_path):
     assert data["methods"][1]["tl_ece"] == ece(y, direct.predict_top(proba), strategy="discrete")
 
 
-def test_fit_says_what_the_calibrator_promises(capsys, table, tmp_path):
-    options = ["--split", "1", "--points-per-bin", "20", "-o", tmp_path / "cal.json"]
+@pytest.mark.parametrize("at_scale", [False, True])
+def test_fit_says_what_the_calibrator_promises(capsys, table, tmp_path, at_scale):
+    options = [*(() if at_scale else ("--split", "1")), "--points-per-bin", "20", "-o", tmp_path / "cal.json"]
+    if at_scale:
+        (tmp_path / "folder").mkdir()
+        read_csv(table).to_parquet(tmp_path / "folder" / "rows.parquet")
+        table = tmp_path / "folder"
     code, data, _ = run(capsys, "fit", table, *options)
     card = calib.guarantee_card(load(tmp_path / "cal.json"))
     assert (code, data["error_bound"], data["uncovered_bound"]) == (0, card.error_bound, 0.0)
