@@ -76,7 +76,10 @@ def opened(values: Any) -> tuple[tuple[str, ...] | None, Any]:
 
 def n_axes(values: Any) -> int:
     """Return 1 for one value per row, (n,) or a column (n, 1), else the number of dimensions."""
-    shape = np.shape(values)
+    try:
+        shape = np.shape(values)
+    except ValueError:
+        raise InputError("every row must hold the same number of values; got rows of other lengths") from None
     return 1 if len(shape) == 2 and shape[1] == 1 else len(shape)
 
 
@@ -149,7 +152,7 @@ def as_floats(values: Any, *, ndim: int | None, what: str, column: bool = False)
         array = np.asarray(plain(values))
         if array.dtype not in (np.float32, np.float64):
             if array.dtype.kind in NO_NUMBERS:
-                raise ValueError(f"{NO_NUMBERS[array.dtype.kind]}")
+                raise ValueError(f"got {NO_NUMBERS[array.dtype.kind]}")
             array = array.astype(np.float64)
     except (TypeError, ValueError) as error:
         received = f"got a {type(values).__name__}" if hasattr(values, "n_samples") else error

@@ -109,7 +109,7 @@ def test_labels_by_code_or_by_name(labels, names):
         (([[0.5, np.nan]],), "1 values that are NaN or infinite; the first is in row 0, column 1"),
         (([[0.5, np.inf]],), "NaN or infinite"),
         (([["a", "b"]],), "proba must be numbers"),
-        (([[0.5 + 1j, 0.5]],), "proba must be numbers; complex"),
+        (([[0.5 + 1j, 0.5]],), "proba must be numbers; got complex"),
         (([[0.5, 0.5], [1.0]],), "proba must be numbers"),
         ((PROBA, [0, 1]), r"labels .*expected shape \(3,\), got \(2,\)"),
         ((PROBA, [[[0]], [[1]], [[2]]]), r"expected shape \(3,\), got \(3, 1, 1\)"),
