@@ -101,8 +101,6 @@ def test_groups(app):
     same_rows(app, TEST["site"] == "north")
 
 
-
-
 def test_a_cell_of_the_overview(app):
     app.switch_page("pages/views/overview.py").run()
     cat = app.session_state["dataset"].evaluation.class_names.index("cat")
