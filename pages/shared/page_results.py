@@ -55,7 +55,8 @@ TRYING = "Trying every calibrator"
 OF_ALL_CLASSES = frozenset({calib.metrics, choose_actions, confirm_choice})
 #: Functions whose results hold rows.
 HOLDING_ROWS = frozenset(
-    {corp_curve, calib.compare_models, calib.risk_coverage} | {diagrams.class_binning, living_picture}
+    {corp_curve, calib.compare_models, calib.risk, calib.risk_coverage}
+    | {diagrams.class_binning, living_picture}
 )
 #: Views of many classes as three.
 MERGE, RENORMALISE = "Two classes, all others merged", "Three classes, renormalised"

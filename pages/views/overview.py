@@ -21,6 +21,7 @@ from pages.shared.panels.dependence import show_dependence
 from pages.shared.panels.picture import show_chosen_rows, show_picture
 from pages.shared.panels.recommendation import show_recommendation
 from pages.shared.panels.report import offer_report
+from pages.shared.panels.risk import show_risk, show_risk_line, show_smoothed
 from pages.shared.panels.several_true import show_several_true
 from pages.shared.session import BASE, MANY_SCORES, Method, dataset, methods
 
@@ -82,6 +83,9 @@ def show_verdict(found: Conclusion) -> None:
 
 
 def show_errors() -> None:
+    if is_risk:
+        show_risk_line(base)
+        return
     summary = results.metrics(base, n_bins)
     floors = {
         measure.title: results.floor(base, key, n_bins)
@@ -102,6 +106,10 @@ def show_errors() -> None:
 def show_numbers() -> None:
     """Show each number of a method, its interval, and what a perfect model of this size shows."""
     bins, method = ui.bins_and_method()
+    if is_risk:
+        show_risk(method)
+        show_smoothed(method)
+        st.subheader("Accuracy and errors in bins", anchor=False)
     if data.has_rows and data.evaluation.n_scores > MANY_SCORES and "vector" in data.kind.has:
         st.toggle(
             "Compute CW-ECE",
@@ -218,6 +226,7 @@ ui.heading(
 data, base = dataset(), methods()[BASE]
 n_bins = int(st.session_state.get("bins", N_BINS))
 several_true = "every label" in data.kind.has
+is_risk = data.event is not None and data.has_rows
 by_class = lacks(data.kind, "notion:top-label") is None
 main_error = "tl_ece" if "tl_ece" in ece_of(data.kind) else next(iter(ece_of(data.kind)))
 ui.show_tabs(

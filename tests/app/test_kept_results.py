@@ -198,6 +198,7 @@ ASKED: dict[str, Call] = {
     "noise_floor": lambda ask, w, m: ask(calib.noise_floor, m.rows.of_class(1, "class-wise"), **FINE),
     "problem_floors": asked(problem_floors, notion="class-wise", n_bins=B),
     "reliability_diagram": asked(calib.reliability_diagram, n_bins=B),
+    "risk": lambda ask, w, m: ask(calib.risk, page_results.second(m)),
     "risk_coverage": lambda ask, w, m: ask(calib.risk_coverage, m),
     "validity_curve": lambda ask, w, m: ask(
         calib.validity_curve, m, notion="top-label", reference=w.other, n_bins=B, n_resamples=20
@@ -216,7 +217,7 @@ PLAIN |= {
 WHOLE = {"metrics", "class_diagram", "noise_floor", "problem_floors", "choose_actions", "pairs"}
 WHOLE |= {"canonical_noise_floors", "confirm_choice"}
 #: Results of two classes.
-OF_TWO = {"decision_curve"}
+OF_TWO = {"decision_curve", "risk"}
 #: What a page names first when it asks.
 QUESTION = re.compile(r"(?:results\.|(?<![\w.]))(?:ask|question)\(\s*(?:\w+\.)?(\w+),")
 

@@ -122,7 +122,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (REDRAWS, (calib.calibration_band, calib.calibration_slope, calib.slices, calib.validity_curve)),
         (REDRAWS, (canonical_noise_floors, class_binning, compare_schemes, confirm_choice)),
         (REDRAWS, (consistency_band, metric_intervals, calib.over_time)),
-        (REDRAWS, (calib.noise_floor, noise_floors, problem_floors)),
+        (REDRAWS, (calib.noise_floor, noise_floors, problem_floors, calib.risk)),
         (SEARCHES, (write_table,)),
         (_seconds_to_fit, (fit,)),
         (_seconds_to_redraw, (calib.class_table, calib.conclude, calibration_tests)),

@@ -67,6 +67,7 @@ CALLS = {
         (EVIDENCE,),
         {"time": [f"2026-03-{1 + row // 20:02}" for row in range(400)]},
     ),
+    "risk": ((calib.BinaryPrediction(CONFIDENCE, ROWS.label == LABELS),), {}),
     "problem_floors": ((EVIDENCE,), {"n_resamples": 20, "random_state": 0}),
     "recommend": ((ROWS,), {"methods": {"TL-HB": HISTOGRAM}}),
     "reliability_diagram": ((EVIDENCE,), {}),
