@@ -137,7 +137,10 @@ NAMES = ("calibrated", "overconfident", "just below 0.9 everywhere", "wrong at t
 def highest(name: str, n: int) -> Draws:
     many, truth, drawn = rows_of(name, n)
     for told, hit in drawn:
-        tried = (decide(hit, told, accuracy=value, choices=len(ACCURACIES)) for value in ACCURACIES)
+        tried = (
+            decide(hit, ConfidencePrediction(told), accuracy=value, choices=len(ACCURACIES))
+            for value in ACCURACIES
+        )
         rule = next((rule for rule in tried if rule.coverage), None)
         yield {
             "missed (up to 10 %)": rule is not None and fails(rule, many, truth, rule.value),
@@ -153,7 +156,7 @@ def highest(name: str, n: int) -> Draws:
 def recalls(name: str, n: int, recall: float) -> Draws:
     many, truth, drawn = rows_of(name, n)
     for told, hit in drawn:
-        rule = decide(hit, told, accuracy=0.9, recall=recall)
+        rule = decide(hit, ConfidencePrediction(told), accuracy=0.9, recall=recall)
         accepted = rule.accept(many)
         few = accepted.any() and truth[accepted].sum() / truth.sum() < recall - ROUNDING
         yield {"missed (up to 10 %)": few or fails(rule, many, truth), "a rule is found": rule.coverage > 0}
@@ -178,7 +181,9 @@ def clustered(name: str, n_clusters: int, n_rows: int, correlation: float) -> Dr
         told = confidences(random, n_clusters)[cluster] if alike else confidences(random, len(cluster))
         common, own = random.standard_normal(n_clusters)[cluster], random.standard_normal(len(cluster))
         hit = correlated(correlation, common, own) < right(None, told)
-        rule, untold = (decide(hit, told, accuracy=0.9, cluster=ids) for ids in (cluster, None))
+        rule, untold = (
+            decide(hit, ConfidencePrediction(told), accuracy=0.9, cluster=ids) for ids in (cluster, None)
+        )
         yield {
             "missed (up to 10 %)": fails(rule, many, truth),
             "accepted": rule.coverage,

@@ -13,6 +13,7 @@ from .decision_curves import (
     risk_coverage as risk_coverage,
 )
 from .decision_rules import DecisionRule as DecisionRule, RuleEffect as RuleEffect, decide as decide
+from .event_rules import EventRule as EventRule
 from .guarantee_cards import GuaranteeCard as GuaranteeCard, guarantee_card as guarantee_card
 from .folds import (
     CrossCalibration as CrossCalibration, cross_calibrate as cross_calibrate, fold_errors as fold_errors,

@@ -70,8 +70,9 @@ def choose_actions(
         As for `calib.noise_floor`.
     scores : (n, L) array_like, Predictions or BinaryPrediction
         Calibrated probabilities of all classes.
-    costs : (L, A) array_like of float
-        Cost of each action (column) for each true class (row), in any unit.
+    costs : (L, A) or (n, L, A) array_like of float
+        Cost of each action (column) for each true class (row), in any unit: the same for all rows, or one
+        table for each row, such as the amount that a missed fraud costs.
     actions : sequence of A str, optional
         Names of the actions; by default their numbers.
     level : float in (0, 1)
@@ -98,23 +99,31 @@ def choose_actions(
     if isinstance(rows.predictions, BinaryPrediction):
         rows = rows.of_scores(as_vectors(rows.predictions))
     proba, labels, weights = score_matrix(rows.predictions), rows.labels, rows.weights
-    costs = as_finite(costs, ndim=2, what="costs")
-    if len(costs) != proba.shape[1]:
+    costs = as_finite(costs, ndim=3 if np.ndim(costs) == 3 else 2, what="costs")
+    if costs.shape[-2] != proba.shape[1] or costs.ndim == 3 and len(costs) != rows.n_given:
         raise InputError(
-            f"costs must have one row for each class: got {len(costs)} rows and {proba.shape[1]} classes"
+            f"costs must have one row for each of {proba.shape[1]} classes, or such a table for each of "
+            f"{rows.n_given:,} rows; got shape {costs.shape}"
         )
-    if not costs.shape[1]:
+    n_actions = costs.shape[-1]
+    if not n_actions:
         raise InputError("costs must have one column for each action; got none")
-    names = as_names(actions, costs.shape[1])
-    action = np.argmin(proba @ costs, axis=1)
-    row_cost = costs[labels, action]
-    alone = int(np.argmin([weighted_mean(costs[labels, at], weights) for at in range(costs.shape[1])]))
-    count = np.zeros(costs.shape, dtype=np.int64)
+    names = as_names(actions, n_actions)
+    if costs.ndim == 3:
+        costs = costs[rows.counts]
+        action = np.argmin(np.einsum("il,ila->ia", proba, costs), axis=1)
+        of_label = costs[np.arange(len(labels)), labels]
+    else:
+        action, of_label = np.argmin(proba @ costs, axis=1), costs[labels]
+    row_cost = of_label[np.arange(len(labels)), action]
+    alone = int(np.argmin([weighted_mean(each, weights) for each in of_label.T]))
+    count = np.zeros(costs.shape[-2:], dtype=np.int64)
     np.add.at(count, (labels, action), 1)
-    not_seen = costs[:, np.unique(action)][count[:, np.unique(action)] == 0]
+    taken = np.unique(action)
+    not_seen = costs[..., taken][..., count[:, taken] == 0]
     cost = weighted_mean(row_cost, weights)
     most_unseen = max(float(np.max(not_seen, initial=cost)) - cost, 0.0) / len(labels)
-    losses = np.stack([row_cost, costs[labels, alone] - row_cost])
+    losses = np.stack([row_cost, of_label[:, alone] - row_cost])
     most = float(np.ptp(costs)) + float(np.abs(costs).max())
     unseen = np.array([most_unseen, -most_unseen])
     own, others = limits_of_means(losses, level, most, rows, unseen)

@@ -8,14 +8,13 @@ import numpy as np
 import pandas as pd
 
 from calib.answers.decision_rules import rows_to_accept
+from calib.answers.event_rules import event_rows
 from calib.base.exceptions import InputError
-from calib.base.results import Drawn, Result
+from calib.base.results import Drawn
 from calib.data.notions import Notion
-from calib.data.predictions import Predictions, Scores, Values
+from calib.data.predictions import Scores, Values
 from calib.evidence.binning import BinaryProblems
-from calib.evidence.reductions import event_scores
-from calib.evidence.rows import Rows, Source, as_evidence
-from calib.evidence.sums import SummedRows
+from calib.evidence.rows import Source, as_evidence
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,15 +47,16 @@ def risk_coverage(
     Parameters
     ----------
     y_true, sample_weight, cluster
-        As for `calib.ece`; for 1-D scores whether the prediction is right.
+        As for `calib.ece`.
     scores : (n, L) or (n,) array_like, or predictions of any kind
-        Scores of the model or of a calibrator.
+        Scores of the model or of a calibrator; 1-D scores are P(Y = 1).
     label : int, optional
         Only rows with this predicted class.
 
     Examples
     --------
-    >>> curve = risk_coverage([1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6])
+    >>> from calib import ConfidencePrediction
+    >>> curve = risk_coverage([1, 1, 0, 1], ConfidencePrediction([0.9, 0.8, 0.7, 0.6]))
     >>> curve.risk.tolist(), round(curve.aurc, 4)
     ([0.0, 0.0, 0.3333333333333333, 0.25], 0.1458)
     """
@@ -128,7 +128,7 @@ def decision_curve(
     >>> decision_curve([1, 0, 1, 0], [0.9, 0.6, 0.4, 0.1], thresholds=[0.5]).model.tolist()
     [0.0]
     """
-    happened, event, weight = _event_rows(as_evidence(y_true, scores, sample_weight, cluster))
+    happened, event, weight = event_rows(as_evidence(y_true, scores, sample_weight, cluster))
     grid = np.arange(1, 100) / 100 if thresholds is None else np.asarray(thresholds, dtype=np.float64)
     if grid.ndim != 1 or not len(grid) or not ((grid > 0) & (grid < 1)).all():
         raise InputError(f"thresholds must lie in (0, 1); got {thresholds!r}")
@@ -140,55 +140,5 @@ def decision_curve(
     return DecisionCurve(grid, (hits - (acted - hits) * odds) / total, share - (1 - share) * odds)
 
 
-def _event_rows(evidence: Rows | SummedRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return outcome, score and weight of the rows of one event; of two classes, of the second one."""
-    if not isinstance(evidence, Rows):
-        raise InputError("net benefit needs the rows, and a summary holds only sums")
-    rows = evidence.predictions
-    event = rows.proba[:, 1] if isinstance(rows, Predictions) and rows.n_classes == 2 else event_scores(rows)
-    if event is None:
-        raise InputError("net benefit needs one score per row, P(Y = 1); these rows have several classes")
-    weight = evidence.weights if evidence.is_weighted else np.ones(len(event), dtype=np.int64)
-    return evidence.labels == 1, event, weight
-
-
 def _sums_to_the_end(values: np.ndarray) -> np.ndarray:
     return np.append(np.cumsum(values[::-1])[::-1], 0)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ActionCounts(Result):
-    """Counts of labelled rows if rows with P(Y = 1) of at least a threshold are acted on."""
-
-    threshold: float  #: Threshold t
-    #: Rows with the event that are acted on, and that are not; rows without it, likewise
-    hits: float
-    missed: float
-    needless: float
-    left: float
-
-    def cost(self, missed_cost: float) -> float:
-        """Mean cost per row, if a needless action costs 1 and a missed event `missed_cost`."""
-        rows = self.hits + self.missed + self.needless + self.left
-        return (missed_cost * self.missed + self.needless) / rows
-
-    def frame(self) -> pd.DataFrame:
-        """Return the confusion matrix: a row for each action, a column for each outcome."""
-        table = {"Y = 1": [self.hits, self.missed], "Y = 0": [self.needless, self.left]}
-        return pd.DataFrame(table, index=["acted on", "left alone"])
-
-
-def action_counts(evidence: Rows | SummedRows, threshold: float) -> ActionCounts:
-    """Count hits, missed, needless and left rows if scores of at least a threshold are acted on.
-
-    >>> rows = as_evidence([1, 0, 1, 0], [0.9, 0.6, 0.4, 0.1])
-    >>> counts = action_counts(rows, 0.5)
-    >>> counts.hits, counts.missed, counts.needless, counts.left, counts.cost(9.0)
-    (1, 1, 1, 1, 2.5)
-    """
-    if not 0.0 <= threshold <= 1.0:
-        raise InputError(f"threshold must be in [0, 1]; got {threshold!r}")
-    happened, event, weight = _event_rows(evidence)
-    acted = event >= threshold
-    cells = (happened & acted, happened & ~acted, ~happened & acted, ~happened & ~acted)
-    return ActionCounts(float(threshold), *(weight[cell].sum().item() for cell in cells))

@@ -11,21 +11,19 @@ import pandas as pd
 from scipy.optimize import isotonic_regression
 from scipy.special import betainc, betaincinv, expit
 
+from calib.answers.event_rules import EventRule, event_rule
 from calib.answers.fitted_rows import used_words
 from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.calibrators.acceptance import AcceptanceRule, predicted_classes
 from calib.data.equal_rows import Overlap
-from calib.data.predictions import Announcement, BinaryPrediction, ConfidencePrediction, Scores, Values
+from calib.data.predictions import BinaryPrediction, Scores, Values
 from calib.data.validation import (
     as_groups,
     check_alpha,
     check_choice,
     check_count,
-    check_order,
     codes_among,
-    n_axes,
-    plain,
 )
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.clusters import Clusters, Dependence, even_clusters_of, too_few
@@ -85,7 +83,8 @@ class EventsAccepted:
         """Say that an accuracy means little here, and how many events are missed."""
         return (
             f"Predicting the larger class for all rows is right in {self.larger:.2%} and keeps this promise, "
-            f"too: {self.n_missed:,} of {self.n_events:,} events pass as Y = 0."
+            f"too: {self.n_missed:,} of {self.n_events:,} events pass as Y = 0. A sensitivity promises the "
+            "share of events that is found."
         )
 
 
@@ -114,6 +113,8 @@ class DecisionRule(AcceptanceRule):
         """The effect of the rule on the rows it was chosen on, and its promise."""
         done = self.effect
         words = f"{done.n_accepted:,} of {done.n_samples:,} predictions pass ({done.coverage:.1%})"
+        if done.n_accepted and self.by is None:
+            words += f" with a confidence of at least {self.thresholds[0]:.6f}"
         if done.n_accepted:
             words += f", {done.n_wrong:,} of them wrong (accuracy {done.accuracy:.4f})"
         words += f"; {done.n_reviews:,} are left to a person."
@@ -184,6 +185,9 @@ def decide(
     recall: float | None = None,
     reviews: float | None = None,
     cost: float | None = None,
+    sensitivity: float | None = None,
+    precision: float | None = None,
+    false_positive_rate: float | None = None,
     by: Literal["class"] | Values | None = None,
     promise: Literal["overall", "each"] = "overall",
     alpha: float = 0.1,
@@ -191,16 +195,16 @@ def decide(
     sample_weight: Values | None = None,
     cluster: Values | None = None,
     overlap: Overlap | None = None,
-) -> DecisionRule:
-    """Choose which predictions may pass without a person.
+) -> DecisionRule | EventRule:
+    """Choose which predictions may pass without a person, or from which P(Y = 1) on to act.
 
     Parameters
     ----------
     y_true : (n,) array_like
-        As for `calib.ece`; for 1-D scores whether the prediction is right, 0 or 1.
+        As for `calib.ece`.
     scores : (n, L) or (n,) array_like, or predictions of any kind
-        Scores of rows that neither the model nor its calibrator was fitted on. 1-D scores are confidences; a
-        `BinaryPrediction` predicts class 1 above 0.5, with confidence p or 1 - p.
+        Scores of rows that neither the model nor its calibrator was fitted on. 1-D scores are P(Y = 1): class
+        1 is predicted above 0.5, with confidence p or 1 - p. Confidences are a `ConfidencePrediction`.
     accuracy : float in (0, 1), optional
         At least this share of the accepted predictions is to be right.
     recall : float in (0, 1), optional
@@ -209,6 +213,11 @@ def decide(
         At most this many rows may be left to a person: a share in (0, 1), or a number of rows.
     cost : float above 1, optional
         Cost of an accepted wrong prediction in reviews; the mean cost is made smallest.
+    sensitivity, precision : float in (0, 1), optional
+        For P(Y = 1), one or several: at least this share of the events is to be acted on, and at least this
+        share of the rows acted on are to be events.
+    false_positive_rate : float in (0, 1), optional
+        At most this share of the rows without the event is to be acted on.
     by : "class" or (n,) array_like, optional
         One threshold for each predicted class, or for each value of a column, such as a document type; for
         `accuracy` and `cost`. New rows with another value go to a person.
@@ -226,7 +235,7 @@ def decide(
 
     Returns
     -------
-    DecisionRule
+    DecisionRule, or EventRule for targets of an event
         It promises nothing if rows were used to fit (by `overlap`, or if the scores are the means of these
         rows' own outcomes), or if there are fewer than 10 clusters.
 
@@ -258,6 +267,10 @@ def decide(
     confidence is calibrated, the best threshold is 1 - 1 / cost. A class that is never predicted here is left
     to a person.
 
+    **Events.** Thresholds of a fixed grid are tested with alpha divided by the number of targets: sensitivity
+    from 0 upwards, false positive rate downwards, precision as an accuracy. Of those that keep all targets
+    the highest is taken if a sensitivity is promised, else the lowest.
+
     Examples
     --------
     >>> from calib.datasets import load_example
@@ -266,22 +279,28 @@ def decide(
     >>> bool(rule.coverage > 0.5)
     True
     """
-    given = {
-        name: float(value)
-        for name, value in (("accuracy", accuracy), ("reviews", reviews), ("cost", cost))
-        if value is not None
-    }
-    if len(given) != 1:
-        raise InputError(f"give one target: accuracy, reviews or cost; got {', '.join(given) or 'none'}")
+    named = {"accuracy": accuracy, "reviews": reviews, "cost": cost}
+    given = {name: float(value) for name, value in named.items() if value is not None}
+    rate = false_positive_rate
+    of_events = {"sensitivity": sensitivity, "precision": precision, "false_positive_rate": rate}
+    targets = {name: value for name, value in of_events.items() if value is not None}
+    if len(given) + bool(targets) != 1:
+        raise InputError(
+            "give one target: accuracy, reviews or cost, or for P(Y = 1) any of sensitivity, precision and "
+            f"false_positive_rate; got {', '.join([*given, *targets]) or 'none'}"
+        )
     if isinstance(by, str) and by != "class":
         raise InputError(f'by must be None, "class" or the values of a column, one per row; got {by!r}')
     alpha = check_alpha(alpha) / check_count(choices, "choices", 1)
+    as_given = _given_rows(y_true, scores, sample_weight, cluster)
+    if targets:
+        if by is not None or recall is not None:
+            raise InputError("targets of an event take one threshold; leave out by and recall")
+        return event_rule(as_given, targets, alpha, overlap)
     (target, value), *_ = given.items()
     if recall is not None and (target != "accuracy" or not 0.0 < recall < 1.0):
         raise InputError(f"recall must be a share in (0, 1) beside accuracy; got {recall!r} with {target}")
-    held: Any = y_true if scores is None else scores
-    is_event = isinstance(getattr(held, "predictions", held), BinaryPrediction)
-    rows = rows_to_accept(y_true, scores, sample_weight, cluster)
+    rows, is_event = _predicted(as_given), isinstance(as_given.predictions, BinaryPrediction)
     check_choice(promise, ("overall", "each"), "promise")
     grouped = None if by is None or isinstance(by, str) else as_groups(by, rows.n_given)
     _problems(rows, None).check_unweighted("decide", "its binomial guarantee counts rows")
@@ -345,16 +364,23 @@ def _events(rows: Rows, problems: BinaryProblems, thresholds: np.ndarray) -> Eve
 def rows_to_accept(
     y_true: Source, scores: Scores | None, sample_weight: Values | None, cluster: Values | None
 ) -> Rows:
-    """Return evidence of what can be accepted: P(Y = 1) as predicted classes, 1-D scores as confidences."""
-    if scores is not None and not isinstance(scores, Announcement) and n_axes(scores) == 1:
-        check_order(y_true, scores)
-        scores = ConfidencePrediction(np.asarray(plain(scores)))
+    """Return evidence of what can be accepted: P(Y = 1) as predicted classes, with its confidence."""
+    return _predicted(_given_rows(y_true, scores, sample_weight, cluster))
+
+
+def _given_rows(
+    y_true: Source, scores: Scores | None, sample_weight: Values | None, cluster: Values | None
+) -> Rows:
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
     if not isinstance(evidence, Rows):
         raise InputError("what can be accepted is decided row by row; a summary holds only sums")
-    if type(evidence) is Rows and isinstance(evidence.predictions, BinaryPrediction):
-        return evidence.of_scores(predicted_classes(evidence.predictions))
     return evidence
+
+
+def _predicted(rows: Rows) -> Rows:
+    if type(rows) is Rows and isinstance(rows.predictions, BinaryPrediction):
+        return rows.of_scores(predicted_classes(rows.predictions))
+    return rows
 
 
 def _problems(rows: Rows, by: str | None) -> BinaryProblems:

@@ -23,6 +23,7 @@ from calib.answers.costly_actions import ActionCosts, choose_actions
 from calib.answers.cuts import MOST_CODES, Cut, cut_column, parse_cuts
 from calib.answers.decision_rules import DecisionRule, RuleEffect
 from calib.answers.decision_rules import decide as choose_rule
+from calib.answers.event_rules import ActionCounts, EventRule
 from calib.answers.folds import FoldNumber, fold_errors, fold_texts
 from calib.answers.gate import GateResult
 from calib.answers.gate import gate as compare_with_limits
@@ -514,6 +515,13 @@ class DecideData:
 
 
 @dataclass(frozen=True)
+class EventData:
+    file: str
+    rule: EventRule = field(metadata=parts("targets alpha threshold sentence guarantee kept"))
+    counts: ActionCounts | None  #: Rows acted on or not, with the event or without it
+
+
+@dataclass(frozen=True)
 class CostsData:
     file: str
     best: ActionCosts = field(metadata=parts("sentence cost lower upper level saved saved_lower saved_upper"))
@@ -521,7 +529,7 @@ class CostsData:
     rows: Mapping[str, Mapping[str, int]]  #: Rows by true class and action
 
 
-def decide(options: Namespace) -> Output[DecideData | CostsData]:
+def decide(options: Namespace) -> Output[DecideData | EventData | CostsData]:
     """Choose thresholds on the evaluation rows: which predictions may pass without a person."""
     refuse_summary(options)
     if options.output and not options.calibrator:
@@ -535,10 +543,16 @@ def decide(options: Namespace) -> Output[DecideData | CostsData]:
         return _costs(options, evidence, class_names, found.notes)
     check_equal_rows(evidence.predictions, "A rule of acceptance")
     asked = chosen(options, "accuracy recall reviews cost promise alpha")
+    asked |= chosen(options, "sensitivity precision false_positive_rate")
     column = options.by not in (None, "class")
     by = further_column(base.predictions, options.by) if column else options.by
     rule = choose_rule(evidence, **asked, by=by, overlap=found.used)
     table = rule.frame()
+    if isinstance(rule, EventRule):
+        if options.output:
+            raise InputError("a calibrator file carries no threshold of an event; leave out --output")
+        lines = [*found.notes, rule.sentence, "", table.to_string(index=False, na_rep="-")]
+        return Output("\n".join(lines), EventData(str(options.file), rule, rule.counts))
     names = ["all classes"] if rule.by is None else list(rule.groups)
     if rule.by == "class":
         names = [class_names[code] for code in table["label"]]

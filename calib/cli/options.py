@@ -236,20 +236,26 @@ def decide(command: ArgumentParser) -> None:
     calib decide test.csv --accuracy 0.95 --by document_type --promise each
     calib decide test.csv --reviews 200
     calib decide test.csv --accuracy 0.95 --recall 0.8
+    calib decide risks.csv --sensitivity 0.9 --false-positive-rate 0.3
     calib decide test.csv --cost 20 --json
     calib decide test.csv --costs costs.csv
 
     --costs reads a table: a line for each class, its name first, and a column for each action, named in the
     first line. Each row of the file then gets the action with the smallest expected cost.
+    --sensitivity, --precision and --false-positive-rate, alone or together, give a threshold on P(Y = 1).
     The rows must be new to the model and to its calibrator, or the guarantee does not hold.
     """
     _add_file(command)
-    add = command.add_mutually_exclusive_group(required=True).add_argument
+    add = command.add_mutually_exclusive_group().add_argument
     add("--accuracy", type=float, metavar="X", help="accuracy of accepted rows to promise")
     add("--reviews", type=float, metavar="R", help="largest share, or number, of rows left to a person")
     add("--cost", type=float, metavar="C", help="cost of an accepted wrong row, in reviews")
     add("--costs", metavar="COSTS.CSV", help="table of classes and actions with what each action costs")
     add = command.add_argument
+    add("--sensitivity", type=float, metavar="X", help="share of the events to be acted on, at least")
+    add("--precision", type=float, metavar="X", help="share of events among the rows acted on, at least")
+    rate = "share of the rows without the event that are acted on, at most"
+    add("--false-positive-rate", type=float, metavar="X", help=rate)
     right = "with --accuracy: least share of the right rows that is accepted"
     add("--recall", type=float, metavar="X", help=right)
     add("--by", metavar="class|COLUMN", help="one threshold for each predicted class, or value of a column")

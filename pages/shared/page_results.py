@@ -319,7 +319,9 @@ def decision(method: Method, **options: Any) -> answers.DecisionRule:
     data = dataset()
     if method.calibrator is not None and data.calibration is not None:
         options["overlap"] = overlap(data.evaluation, data.calibration)
-    return calib.decide(about(method, "top-label"), **options)
+    rule = calib.decide(about(method, "top-label"), **options)
+    assert isinstance(rule, answers.DecisionRule), "the page asks for no targets of an event"
+    return rule
 
 
 def second(method: Method) -> Rows:

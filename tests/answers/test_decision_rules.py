@@ -22,8 +22,8 @@ from calib import (
     risk_coverage,
 )
 from calib.answers import choose_actions
-from calib.answers.decision_curves import action_counts
 from calib.answers.decision_rules import STARTS, grid, passed, starts_of
+from calib.answers.event_rules import action_counts
 from calib.evidence.rows import as_evidence
 
 
@@ -101,7 +101,7 @@ def test_a_target_out_of_reach_says_how_many_rows_would_do():
     assert not rule.accept(proba).any()
     more = rows(4 * rule.needed, seed=1)
     assert decide(more[1], more[0], accuracy=0.99).coverage > 0.0
-    wrong = decide(np.zeros(100, int), np.full(100, 0.999), accuracy=0.9)
+    wrong = decide(np.zeros(100, int), ConfidencePrediction(np.full(100, 0.999)), accuracy=0.9)
     assert wrong.needed is None
     assert "below 0.9" in wrong.sentence
 
@@ -112,7 +112,7 @@ def test_underconfident_models_pass_what_their_rows_support():
     random = np.random.default_rng(0)
     confidence = 0.34 + 0.5 * random.beta(3.0, 1.0, 1_500)  # at most 0.84
     right = random.random(1_500) < np.minimum(confidence + 0.15, 1.0)
-    assert decide(right, confidence, accuracy=0.9).coverage > 0.3
+    assert decide(right, ConfidencePrediction(confidence), accuracy=0.9).coverage > 0.3
 
 
 def test_one_promise_for_all_classes_lets_more_pass_than_one_for_each():
@@ -133,12 +133,12 @@ def test_recall_is_kept_beside_the_accuracy():
     random = np.random.default_rng(4)
     confidence = random.uniform(0.5, 1.0, 2_000)
     right = random.random(2_000) < confidence
-    alone = decide(right, confidence, accuracy=0.85)
+    alone = decide(right, ConfidencePrediction(confidence), accuracy=0.85)
     kept = right[alone.accept(confidence)].sum() / right.sum()
-    rule = decide(right, confidence, accuracy=0.85, recall=kept - 0.1)
+    rule = decide(right, ConfidencePrediction(confidence), accuracy=0.85, recall=kept - 0.1)
     assert rule.coverage > 0
     assert f"at least {kept - 0.1:.4g} of the right predictions" in rule.guarantee
-    assert decide(right, confidence, accuracy=0.85, recall=kept).coverage == 0.0
+    assert decide(right, ConfidencePrediction(confidence), accuracy=0.85, recall=kept).coverage == 0.0
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -159,7 +159,7 @@ def test_the_cheapest_action_is_that_of_a_literal_loop(weighted):
     assert found.saved == pytest.approx(min(alone) - found.cost)
     assert found.lower < found.cost < found.upper
     assert found.count.sum() == 400
-    with pytest.raises(InputError, match="one row for each class: got 2"):
+    with pytest.raises(InputError, match="one row for each of 3 classes"):
         choose_actions(labels, proba, costs[:2])
 
 
@@ -168,11 +168,11 @@ def test_reviews_leave_as_many_rows_as_asked():
     assert decide(labels, proba, reviews=50).effect.n_reviews == 50
     assert decide(labels, proba, reviews=0.1).effect.n_reviews == 50
     tied = np.repeat([0.5, 0.6, 0.9], [40, 40, 20])
-    assert decide(np.ones(100), tied, reviews=60).effect.n_reviews == 40
+    assert decide(np.ones(100), ConfidencePrediction(tied), reviews=60).effect.n_reviews == 40
     random = np.random.default_rng(0)
     kept = 0
     for _ in range(300):
-        rule = decide(np.ones(80), random.random(80), reviews=20, alpha=0.1)
+        rule = decide(np.ones(80), ConfidencePrediction(random.random(80)), reviews=20, alpha=0.1)
         kept += rule.thresholds[0] <= float(rule.guarantee.split("at most ")[1].split()[0]) + 5e-5
     assert 0.85 <= kept / 300 <= 0.95  # the share below a threshold on uniform scores is the threshold
 
@@ -248,7 +248,7 @@ def test_what_is_no_target_is_refused():
 def test_risk_coverage_is_that_of_a_literal_loop():
     random = np.random.default_rng(0)
     confidence, right = np.round(random.random(200), 2), random.integers(0, 2, 200)
-    curve = risk_coverage(right, confidence)
+    curve = risk_coverage(right, ConfidencePrediction(confidence))
     for t, coverage, risk in zip(curve.threshold, curve.coverage, curve.risk, strict=True):
         taken = confidence >= t
         assert (coverage, risk) == pytest.approx((taken.mean(), 1 - right[taken].mean()))
@@ -264,7 +264,7 @@ def test_weighted_risk_coverage_is_that_of_a_literal_loop():
     random = np.random.default_rng(6)
     confidence, weight = random.permutation(np.linspace(0.2, 0.9, 80)), random.choice([0.0, 1.0, 2.5], 80)
     right = random.random(80) < confidence
-    curve = risk_coverage(right, confidence, sample_weight=weight)
+    curve = risk_coverage(right, ConfidencePrediction(confidence), sample_weight=weight)
     risks, shares = [], []
     for row in np.argsort(-confidence):
         if weight[row]:
@@ -274,13 +274,18 @@ def test_weighted_risk_coverage_is_that_of_a_literal_loop():
     assert curve.risk == pytest.approx(risks)
     assert curve.coverage == pytest.approx(np.cumsum(shares) / np.sum(shares))
     assert curve.aurc == pytest.approx(np.average(risks, weights=shares))
-    assert risk_coverage(right, confidence, sample_weight=7 * weight).aurc == pytest.approx(curve.aurc)
+    assert risk_coverage(
+        right, ConfidencePrediction(confidence), sample_weight=7 * weight
+    ).aurc == pytest.approx(curve.aurc)
     tied = np.round(confidence, 1)
     orders = [random.permutation(80) for _ in range(3)]
-    found = {round(risk_coverage(right[o], tied[o], sample_weight=weight[o]).aurc, 12) for o in orders}
+    found = {
+        round(risk_coverage(right[o], ConfidencePrediction(tied[o]), sample_weight=weight[o]).aurc, 12)
+        for o in orders
+    }
     assert len(found) == 1
-    equal = risk_coverage(right, tied, sample_weight=np.full(80, 3.0))
-    assert equal.aurc == risk_coverage(right, tied).aurc
+    equal = risk_coverage(right, ConfidencePrediction(tied), sample_weight=np.full(80, 3.0))
+    assert equal.aurc == risk_coverage(right, ConfidencePrediction(tied)).aurc
 
 
 def test_weighted_actions_are_those_of_repeated_rows():
@@ -362,7 +367,10 @@ def test_reviews_of_clusters_are_promised_less_narrowly():
     random = np.random.default_rng(0)
     common, cluster = random.random(20), np.repeat(np.arange(20), 50)
     score = np.clip(common[cluster] + 0.05 * random.standard_normal(1_000), 0.0, 1.0)
-    told, untold = (decide(np.ones(1_000), score, reviews=0.2, cluster=ids) for ids in (cluster, None))
+    told, untold = (
+        decide(np.ones(1_000), ConfidencePrediction(score), reviews=0.2, cluster=ids)
+        for ids in (cluster, None)
+    )
     told, untold = (float(rule.guarantee.split("at most ")[1].split()[0]) for rule in (told, untold))
     assert untold < 0.23
     assert 0.3 < told < 0.5  # 0.2 + 1.3 standard errors of 0.09
@@ -427,8 +435,8 @@ def test_rows_of_clusters_are_not_counted_as_what_it_takes():
     random = np.random.default_rng(0)
     score = random.uniform(0.8, 1.0, 200)
     right = (random.random(200) < score).astype(int)
-    alone = decide(right, score, accuracy=0.95)
-    together = decide(right, score, accuracy=0.95, cluster=np.arange(200) // 10)
+    alone = decide(right, ConfidencePrediction(score), accuracy=0.95)
+    together = decide(right, ConfidencePrediction(score), accuracy=0.95, cluster=np.arange(200) // 10)
     assert f"at least {alone.needed:,} rows" in alone.sentence
     assert " rows, if" not in together.sentence
     assert together.n_clusters == 20

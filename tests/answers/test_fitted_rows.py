@@ -10,6 +10,7 @@ import pytest
 
 from calib import (
     BinaryPrediction,
+    ConfidencePrediction,
     HistogramBinning,
     InputError,
     IsotonicCalibration,
@@ -40,8 +41,8 @@ def test_a_fit_to_the_same_rows_is_seen_in_the_scores(binary, n_samples):
     score, right = drawn(0, n_samples)
     fitted = binary.fit(score, right).predict(score)
     assert equals_its_outcomes(as_evidence(right, fitted).problems("confidence"))
-    assert decide(right, fitted, accuracy=0.6).guarantee is None
-    assert decide(right, fitted, reviews=0.5).guarantee is None
+    assert decide(right, ConfidencePrediction(fitted), accuracy=0.6).guarantee is None
+    assert decide(right, ConfidencePrediction(fitted), reviews=0.5).guarantee is None
     with pytest.raises(
         InputError, match="a gate needs rows that were not used to fit: the scores equal the shares"
     ):
@@ -49,7 +50,7 @@ def test_a_fit_to_the_same_rows_is_seen_in_the_scores(binary, n_samples):
     other, happened = drawn(1, n_samples)
     again = binary.predict(other)
     assert not equals_its_outcomes(as_evidence(happened, again).problems("confidence"))
-    assert decide(happened, again, accuracy=0.6).guarantee is not None
+    assert decide(happened, ConfidencePrediction(again), accuracy=0.6).guarantee is not None
     assert gate(happened, again, most={"ece": 0.1}, n_resamples=0).passed
 
 
@@ -79,15 +80,21 @@ def test_smooth_fits_are_seen_by_their_rows():
     fitted = PlattScaling().fit(score[:600], right[:600]).predict(score)
     found = overlap(rows[300:], rows[:600])
     assert found.n_used == pytest.approx(300, abs=3)
-    rule = decide(right[300:], fitted[300:], accuracy=0.6, overlap=found)
+    rule = decide(right[300:], ConfidencePrediction(fitted[300:]), accuracy=0.6, overlap=found)
     assert (rule.guarantee, rule.unpromised) == (None, found.words)
     assert found.words in rule.sentence
-    assert rule.thresholds.tolist() == decide(right[300:], fitted[300:], accuracy=0.6).thresholds.tolist()
+    assert (
+        rule.thresholds.tolist()
+        == decide(right[300:], ConfidencePrediction(fitted[300:]), accuracy=0.6).thresholds.tolist()
+    )
     with pytest.raises(InputError, match=r"of 700 rows were used to fit"):
-        gate(right[300:], fitted[300:], most={"ece": 0.1}, n_resamples=0, overlap=found)
+        gate(right[300:], ConfidencePrediction(fitted[300:]), most={"ece": 0.1}, n_resamples=0, overlap=found)
     clean = overlap(rows[600:], rows[:600])
     assert clean is None
-    assert decide(right[600:], fitted[600:], accuracy=0.6, overlap=clean).guarantee is not None
+    assert (
+        decide(right[600:], ConfidencePrediction(fitted[600:]), accuracy=0.6, overlap=clean).guarantee
+        is not None
+    )
 
 
 def test_an_error_below_chance_keeps_no_limit():
@@ -152,7 +159,7 @@ def test_no_threshold_is_below_what_was_tested(options):
     """Only rows of high confidence have labels; nothing is known of those below."""
     generator = np.random.default_rng(6)
     score = generator.uniform(0.8, 1.0, 2_000)
-    rule = decide((generator.random(2_000) < score).astype(int), score, **options)
+    rule = decide((generator.random(2_000) < score).astype(int), ConfidencePrediction(score), **options)
     assert rule.thresholds.tolist() == [score.min()]
     assert rule.coverage == 1.0
     assert not rule.accept(np.array([0.79]))[0]

@@ -1,0 +1,68 @@
+"""How often promises of thresholds on P(Y = 1) hold.
+
+Scores are a beta distribution with the given mean, P(Y = 1) is the score moved by 0.5 in log-odds: a model
+that is too low. With clusters, 5 rows share a normal shift of the log-odds of size 0.7. The truth is taken
+from many further rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import expit, logit
+
+from benchmarks.simulation import Draws, Table, main
+from calib import decide
+from calib.answers import EventRule
+
+#: Rows that the truth is taken from, and the size of a cluster.
+MANY, SIZE = 400_000, 5
+ASKED = {
+    "sensitivity": {"sensitivity": 0.8},
+    "precision": {"precision": 0.3},
+    "false positive rate": {"false_positive_rate": 0.1},
+    "sensitivity and precision": {"sensitivity": 0.5, "precision": 0.2},
+}
+
+
+def drawn(random: np.random.Generator, n: int, mean: float, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draw outcomes and scores; rows of a cluster of `size` share a shift."""
+    p = random.beta(1.0, 1.0 / mean - 1.0, n)
+    shift = 0.7 * np.repeat(random.standard_normal(-(-n // size)), size)[:n] if size > 1 else 0.0
+    return (random.random(n) < expit(logit(p) + 0.5 + shift)).astype(int), p
+
+
+@Table(
+    ("targets", "rows", "mean score", "rows of a cluster"),
+    [
+        *((name, n, 0.1, 1) for name in ASKED for n in (500, 3_000)),
+        *((name, 3_000, 0.1, SIZE) for name in ASKED),
+        ("sensitivity", 3_000, 0.02, 1),
+    ],
+    {"rows acted on": ".3f"},
+)
+def targets(name: str, n: int, mean: float, size: int) -> Draws:
+    """Yield whether the rule of `decide` misses any of its targets."""
+    random, asked = np.random.default_rng(0), ASKED[name]
+    truth, many = drawn(np.random.default_rng(1), MANY, mean, size)
+    while True:
+        y, p = drawn(random, n, mean, size)
+        rule = decide(y, p, **asked, cluster=np.arange(n) // size if size > 1 else None)
+        assert isinstance(rule, EventRule)
+        acted = rule.act(many)
+        found = {
+            "sensitivity": truth[acted].sum() / truth.sum(),
+            "precision": truth[acted].mean() if acted.any() else 1.0,
+            "false_positive_rate": 1.0 - (1 - truth)[~acted].sum() / (1 - truth).sum(),
+        }
+        signs = {"false_positive_rate": -1.0}
+        missed = any(signs.get(key, 1.0) * (found[key] - value) < 0.0 for key, value in asked.items())
+        promised = rule.guarantee is not None
+        yield {
+            "missed (up to 10 %)": promised and missed,
+            "promised": promised,
+            "rows acted on": acted.mean(),
+        }
+
+
+if __name__ == "__main__":
+    main()

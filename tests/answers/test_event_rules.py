@@ -1,0 +1,100 @@
+"""Thresholds on P(Y = 1): promises against literal loops, and their simulation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from benchmarks.events import targets
+from benchmarks.simulation import means
+from calib import BinaryPrediction, InputError, Predictions, decide
+from calib.answers import choose_actions
+from calib.answers.event_rules import TESTED
+
+RANDOM = np.random.default_rng(0)
+P = RANDOM.beta(0.6, 5.0, 4_000)
+Y = (RANDOM.random(4_000) < P).astype(int)
+EVENTS, OTHERS = P[Y == 1], P[Y == 0]
+
+
+def test_the_threshold_of_a_sensitivity_is_the_highest_that_passes_an_exact_test():
+    """At most m misses of n events: P(Bin(n, 1 - 0.8) <= m) <= 0.1, for all thresholds up to this one."""
+    rule = decide(Y, P, sensitivity=0.8)
+    passes = [binom.cdf((t > EVENTS).sum(), len(EVENTS), 0.2) <= 0.1 for t in TESTED]
+    assert rule.threshold == TESTED[min(np.flatnonzero(passes))]
+    assert rule.counts.hits == (rule.threshold <= EVENTS).sum()
+    np.testing.assert_array_equal(rule.act(P), rule.threshold <= P)
+    assert rule.guarantee is not None
+    assert f"{rule.threshold:.6f}" in rule.sentence
+
+
+def test_the_threshold_of_a_false_positive_rate_is_the_lowest_that_passes():
+    rule = decide(Y, P, false_positive_rate=0.1)
+    passes = [binom.cdf((t <= OTHERS).sum(), len(OTHERS), 0.1) <= 0.1 for t in TESTED]
+    assert rule.threshold == TESTED[np.argmin(passes) - 1]
+    assert rule.counts.share("false_positive_rate") == (rule.threshold <= OTHERS).mean()
+
+
+def test_several_targets_share_alpha_and_hold_at_one_threshold():
+    rule = decide(Y, P, sensitivity=0.5, precision=0.2, alpha=0.2)
+    table = rule.frame().set_index("target")
+    assert table["highest"]["sensitivity"] == decide(Y, P, sensitivity=0.5, alpha=0.1).threshold
+    assert table["lowest"]["precision"] == decide(Y, P, precision=0.2, alpha=0.1).threshold
+    assert rule.threshold == table["highest"]["sensitivity"]
+    none = decide(Y, P, sensitivity=0.95, precision=0.6)
+    assert (none.threshold, none.guarantee, none.counts) == (None, None, None)
+    assert not none.act(P).any()
+
+
+def test_bare_scores_are_chances_for_every_target():
+    """P(Y = 1) = 0.02 is a confident class 0: of 4,000 rows most pass at an accuracy of 0.9, not none."""
+    bare, given = (decide(Y, scores, accuracy=0.9) for scores in (P, BinaryPrediction(P)))
+    columns = decide(Y, np.column_stack([1.0 - P, P]), accuracy=0.9)
+    assert bare.thresholds.tolist() == given.thresholds.tolist() == columns.thresholds.tolist()
+    assert bare.coverage > 0.9
+    both = Predictions(np.column_stack([1.0 - P, P]), Y)
+    assert decide(both, sensitivity=0.8).threshold == decide(Y, P, sensitivity=0.8).threshold
+
+
+def test_copies_of_rows_promise_no_more_than_the_rows():
+    copies = np.repeat(np.arange(600), 5)
+    alone = decide(Y[:600], P[:600], sensitivity=0.8)
+    told = decide(Y[:600][copies], P[:600][copies], sensitivity=0.8, cluster=copies)
+    assert told.threshold <= alone.threshold + 1e-12
+    few = decide(Y, P, sensitivity=0.8, cluster=np.arange(4_000) % 6)
+    assert few.guarantee is None
+    assert few.unpromised is not None
+
+
+@pytest.mark.parametrize("wrong", [{"sensitivity": 1.0}, {"sensitivity": 0.9, "accuracy": 0.9}, {}])
+def test_targets_that_cannot_be_are_refused(wrong):
+    with pytest.raises(InputError):
+        decide(Y, P, **wrong)
+    with pytest.raises(InputError, match="several classes"):
+        decide(Y, np.tile([0.2, 0.3, 0.5], (4_000, 1)), precision=0.5)
+    with pytest.raises(InputError, match="all outcomes are equal"):
+        decide(np.zeros(4_000, int), P, sensitivity=0.9)
+
+
+def test_promises_are_missed_in_at_most_alpha_of_draws():
+    """Binomial(60, 0.1) is above 12 once in 100."""
+    found = means(targets("sensitivity and precision", 1_000, 0.1, 1), 60)
+    assert found["missed (up to 10 %)"] <= 12 / 60
+
+
+def test_each_row_can_have_its_own_costs():
+    """Check a row if p times its amount is above 5, the cost of checking."""
+    amount = RANDOM.gamma(1.0, 100.0, 4_000)
+    costs = np.zeros((4_000, 2, 2))
+    costs[:, 1, 0], costs[:, :, 1] = amount, 5.0
+    found = choose_actions(Y, P, costs, actions=["leave", "check"])
+    np.testing.assert_array_equal(found.action, (P * amount > 5.0).astype(int))
+    paid = np.where(found.action == 1, 5.0, amount * Y)
+    assert found.cost == pytest.approx(paid.mean())
+    assert found.saved == pytest.approx(min(5.0, (amount * Y).mean()) - paid.mean())
+    same = choose_actions(Y, P, costs[0])
+    spread = choose_actions(Y, P, np.broadcast_to(costs[0], costs.shape))
+    assert (same.cost, same.lower, same.saved_upper) == (spread.cost, spread.lower, spread.saved_upper)
+    with pytest.raises(InputError, match="4,000 rows"):
+        choose_actions(Y, P, costs[:3])
