@@ -114,9 +114,9 @@ class IfTogether(Result):
             then = f"the {found.what} is still off by more than noise"
         other = "If each row stands alone, nothing changes."
         if self.column:
-            other = "If the column describes them, scores are off by it: see Slices."
+            other = "If the column describes them, scores are off by it: see Groups."
         if "=" in self.column:
-            other = "If scores changed with time: see Over time."
+            other = "If scores changed with time: see Groups, Over time."
         said = f"{self.rows[0].upper()}{self.rows[1:]} are right or wrong together{blank}. If they belong "
         return f"{said}together, {self.worth.words}, and {then}. {other}{choice}"
 

@@ -106,7 +106,7 @@ def show_numbers() -> None:
         Assessment(method.name, each, results.intervals(method, n_bins))
         for method, each in zip((base, after), numbers, strict=True)
     ]
-    ui.download(ui.before_and_after(assessed), "before-after")
+    ui.download(ui.before_and_after(assessed), "before-after", label="Before and after (CSV)")
     fallbacks = pd.DataFrame(fallback_records(after.calibrator, data.evaluation.class_names))
     for used, short in fallbacks.groupby("used") if len(fallbacks) else ():
         st.warning(

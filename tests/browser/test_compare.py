@@ -1,4 +1,4 @@
-"""The Compare page in a real browser: the leaderboard's numbers, another model, and a figure per method."""
+"""Models and calibrators in a real browser: another model, and the recommended calibrator."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calib import compare_models, ece, recommend
-from calib.calibrators.catalogue import PAPER, name_of, named_methods
+from calib import ece, recommend
+from calib.calibrators.catalogue import name_of
 from calib.datasets import load_example
 from calib.files.saved import loads
 from tests.browser.screen import keep_picture, settled
@@ -24,26 +24,8 @@ def downloaded(page, button: str) -> bytes:
         return file.read()
 
 
-def test_compare(open_page, tmp_path):
-    example = load_example("resnet")
-    page = open_page("compare")
-    page.get_by_role("button", name="LaTeX", exact=True).wait_for()
-    settled(page)
-    table = pd.read_csv(io.BytesIO(downloaded(page, "Table (CSV)"))).set_index("Method")
-    advice = recommend(example.calibration, example.calibration.labels)
-    wanted = {name: named_methods()[name] for name in (*PAPER, name_of(advice.calibrator))}
-    pair = example.calibration, example.evaluation
-    mine = compare_models({"a": pair}, wanted, n_resamples=1).ranking().set_index("Method")
-    table.index = "a, " + table.index.str.replace("Base model", "Base")
-    assert list(table.index) == list(mine.index)
-    for head in ("Brier improvement", "Log loss improvement, lower", "Accuracy", "TL-ECE", "TL-MCE (bin)"):
-        np.testing.assert_allclose(table[head], mine[head], rtol=1e-9, atol=1e-12)
-    assert b"\\textbf{" in downloaded(page, "LaTeX")
-    assert b"**" in downloaded(page, "Markdown")
-
-
 def test_a_second_model_is_added_and_compared(open_page, tmp_path):
-    """On Data, then on Compare: its numbers are the library's, on the rows that are there."""
+    """On Data, then in Repair: its numbers are the library's, on the rows that are there."""
     example = load_example("digits")
     page = open_page("data?example=digits")
     softened = example.evaluation.proba**0.5

@@ -117,8 +117,8 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
     function.__name__: (function, cost)
     for cost, functions in (
         (PASSES, (calib.calibrated_scores, calib.metrics)),
-        (PASSES, (calib.class_diagram, calib.corp_curve, calib.decomposition)),
-        (PASSES, (calib.reliability_diagram, choose_actions, measure_interval)),
+        (PASSES, (calib.class_diagram, calib.corp_curve, calib.reliability_diagram)),
+        (PASSES, (choose_actions, measure_interval)),
         (REDRAWS, (calib.calibration_band, calib.calibration_slope, calib.slices, calib.validity_curve)),
         (REDRAWS, (canonical_noise_floors, class_binning, compare_schemes, confirm_choice)),
         (REDRAWS, (consistency_band, metric_intervals, calib.over_time)),

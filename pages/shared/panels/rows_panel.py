@@ -17,11 +17,6 @@ from pages.shared.session import BASE, Method, dataset, methods
 
 #: Rows of a page of the table.
 PAGE = 25
-#: The order of rows by default.
-WRONG_FIRST = "worst predictions first"
-CELLS_FIRST = "rows of the cells that add most to it first"
-#: Most rows listed for a number that all rows contribute to.
-MOST_ROWS = 1_000
 
 
 @st.fragment
@@ -30,8 +25,6 @@ def rows_panel(
     which: np.ndarray | None,
     what: str,
     key: str,
-    by: np.ndarray | None = None,
-    order: str = WRONG_FIRST,
     rows: Announcement | None = None,
 ) -> None:
     """List some of the evaluation rows, once something was clicked (`{key}-open`) or the user asks for it.
@@ -41,10 +34,10 @@ def rows_panel(
     if which is None:
         st.caption(ui.escaped(needs_rows("The list of rows")))
         return
-    st.markdown(f"{what}: **{len(which):,}** rows, {order}.")
+    st.markdown(f"{what}: **{len(which):,}** rows, worst predictions first.")
     if not st.toggle("List these rows", key=f"{key}-open"):
         return
-    table = _table(shown_methods, which, by, rows)
+    table = _table(shown_methods, which, rows)
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     search = left.text_input("Search these rows", key=f"{key}-search", placeholder="part of a text or number")
     found = table
@@ -65,25 +58,10 @@ def rows_panel(
     ui.download(found, key, label="Rows (CSV)")
 
 
-def highest_rows(by: np.ndarray) -> np.ndarray:
-    """Return the positions of the `MOST_ROWS` highest of (n,) numbers, in descending order."""
-    which = np.arange(len(by))
-    if len(by) > MOST_ROWS:
-        which = np.flatnonzero(by >= np.partition(by, -MOST_ROWS)[-MOST_ROWS])
-    return which[np.argsort(-by[which], kind="stable")[:MOST_ROWS]]
-
-
-def list_most(method: Method, by: np.ndarray, what_of: str, key: str, order: str) -> None:
-    what = f"Behind the {what_of} of {ui.literal(method.name)}"
-    rows_panel((method,), highest_rows(by), what, key, by, order)
-
-
-def _table(
-    shown: Sequence[Method], which: np.ndarray, by: np.ndarray | None, rows: Announcement | None
-) -> pd.DataFrame:
+def _table(shown: Sequence[Method], which: np.ndarray, rows: Announcement | None) -> pd.DataFrame:
     if rows is not None and rows is not dataset().evaluation:  # nothing is fitted on them
-        return row_table(rows, which=which, by=by)
+        return row_table(rows, which=which)
     compared = [other for other in shown if other.name != BASE]
     compared = compared or [other for other in methods().values() if other.name != BASE][:1]
     after = {f"after {other.name}": other.rows for other in compared}
-    return row_table(dataset().evidence, which=which, after=after, by=by)
+    return row_table(dataset().evidence, which=which, after=after)

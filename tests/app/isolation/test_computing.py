@@ -59,7 +59,6 @@ CALLS = {
     "conclude": ((EVIDENCE,), {}),
     "consistency_band": ((EVIDENCE,), {"notion": "confidence", "n_resamples": 20, "random_state": 0}),
     "corp_curve": ((EVIDENCE,), {"notion": "confidence"}),
-    "decomposition": ((EVIDENCE,), {}),
     "fit": ((HISTOGRAM, CALIBRATION, EVALUATION), {}),
     "measure_interval": ((EVIDENCE, "tl_ece"), {}),
     "noise_floors": ((EVIDENCE, ERROR), {"n_resamples": 50, "random_state": 0}),
