@@ -26,7 +26,7 @@ MOST_GROUPS = 10_000
 #: Rows examined at the start of each file and every `EVERY` rows.
 EXAMINED, EVERY = 4_000, 1_000_000
 OF_SOME_ROWS = (
-    *("sigmoid_scores", "double_softmax", "one_hot", "saturated", "few_distinct"),
+    *("sigmoid_scores", "one_hot", "saturated", "few_distinct"),
     *("labels_one_based", "columns_disagree", "column_order", "labels_shuffled"),
 )
 

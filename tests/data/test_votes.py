@@ -103,8 +103,7 @@ def test_files_with_votes_are_read_as_votes(kind, layout, tmp_path):
     if kind == "top-label":
         scores = {"predicted": np.array(NAMES)[PROBA.argmax(axis=1)], "confidence": PROBA.max(axis=1)}
     frame = pd.DataFrame(scores | LAYOUTS[layout])
-    asked = {} if kind == "vectors" or layout == "annotators" else {"votes": list(LAYOUTS[layout])}
-    rows = read(frame, **asked)
+    rows = read(frame, votes=list(LAYOUTS[layout]))
     assert (rows.kind, rows.voted.max() + 1, rows.metadata) == (kind, 200, None)
     assert accuracy(rows.labels, rows) == pytest.approx(SHARES[np.arange(200), PROBA.argmax(axis=1)].mean())
     assert rows.without_votes().n_samples == 200
@@ -116,15 +115,18 @@ def test_files_with_votes_are_read_as_votes(kind, layout, tmp_path):
 
 def test_a_score_is_read_with_the_codes_of_two_raters():
     first, second = (np.random.default_rng(seed).random(200) < P for seed in (1, 2))
-    rows = read(pd.DataFrame({"score": P, "rater1": first.astype(int), "rater2": second.astype(int)}))
+    frame = pd.DataFrame({"score": P, "rater1": first.astype(int), "rater2": second.astype(int)})
+    rows = read(frame, votes="rater*")
     assert (rows.kind, rows.sample_weight) == ("binary", None)
     assert rows.labels.reshape(200, 2).sum(axis=1).tolist() == (first.astype(int) + second).tolist()
 
 
-def test_a_label_is_preferred_to_columns_that_may_be_votes():
+def test_a_label_beside_columns_of_annotators_is_asked_for():
     frame = pd.DataFrame({f"p_{name}": PROBA[:, k] for k, name in enumerate(NAMES)} | LAYOUTS["annotators"])
     frame["label"] = frame["annotator_0"]
-    assert read(frame).voted is None
+    with pytest.raises(InputError, match="can both be the true class"):
+        read(frame)
+    assert read(frame, label="label").voted is None
     assert read(frame, votes="annotator_*").voted is not None
     with pytest.raises(InputError, match="not both"):
         read(frame, votes="annotator_*", label="label")

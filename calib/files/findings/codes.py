@@ -32,7 +32,6 @@ CODES = (
     "logits",
     "sigmoid_scores",
     "rounding",
-    "double_softmax",
     "one_hot",
     "saturated",
     "few_distinct",

@@ -1,66 +1,18 @@
-"""Findings about confidences: softmaxed twice, decisions, rounded to 1 or to a few values."""
+"""Findings about confidences: decisions, rounded to 1 or to a few values."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from calib.base.parallel import map_row_blocks
 from calib.files.findings.codes import Finding
 from calib.files.readers.raw_predictions import RawPredictions
 
-#: Largest distance from probabilities after a second softmax is undone.
-DOUBLE_TOLERANCE = 5e-3
-#: Least confidence of undone rows that proves a second softmax; an unsure model stays below it.
-DOUBLE_CONFIDENCE = 0.99
-#: Mean log loss that undoing the second softmax must save: 10 times what chance gives for 50 rows.
-DOUBLE_GAIN = 0.02
 #: Least share of one-hot rows in a matrix of decisions.
 ONE_HOT_SHARE = 0.99
 #: Share of saturated rows above which the note is a warning.
 NOTE_SHARE = 0.01
 #: Fewest distinct confidences that fill 15 bins; fewer are noted if each has `FEW_ROWS` rows.
 FEW_WARNING, FEW_NOTE, FEW_ROWS = 20, 200, 10
-
-
-def find_double_softmax(raw: RawPredictions, codes: np.ndarray | None) -> Finding | None:
-    """Find softmax applied to probabilities, p' = exp(p) / sum exp(p); the fix recovers p."""
-    matrix = raw.proba
-    high, most = float(matrix.max()), np.e / (np.e + raw.n_classes - 1)
-    if matrix.min() <= 0.0 or high > 1.05 * most:
-        return None
-    before = _undone(matrix)
-    if before.min() < -DOUBLE_TOLERANCE or before.max() < DOUBLE_CONFIDENCE:
-        return None
-    if codes is not None and (codes >= 0).sum() >= 50:
-        true = np.flatnonzero(codes >= 0), codes[codes >= 0]
-        if np.log(before[true].clip(1e-6)).mean() - np.log(matrix[true]).mean() < DOUBLE_GAIN:
-            return None
-    elif raw.n_classes == 2:
-        return None
-
-    def undo(data: RawPredictions) -> RawPredictions:
-        if not data.proba.min() > 0.0:  # another part of the file, which no softmax gave
-            return data
-        p = _undone(data.proba).clip(0.0, 1.0)
-        return replace(data, proba=(p / p.sum(axis=1, keepdims=True)).astype(data.proba.dtype))
-
-    return Finding(
-        "double_softmax",
-        "warning",
-        f"no confidence is above {high:.4f}. Softmax of probabilities gives at most {most:.4f} for "
-        f"{raw.n_classes} classes, so softmax was applied twice. The fix undoes the second softmax.",
-        repair=undo,
-    )
-
-
-def _undone(matrix: np.ndarray) -> np.ndarray:
-    def undo(block: np.ndarray) -> np.ndarray:
-        logs = np.log(block.astype(np.float64))
-        return logs + (1.0 - logs.sum(axis=1, keepdims=True)) / block.shape[1]
-
-    return map_row_blocks(undo, matrix)
 
 
 def find_confidence_faults(raw: RawPredictions, codes: np.ndarray | None) -> list[Finding]:

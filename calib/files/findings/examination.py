@@ -23,7 +23,7 @@ from calib.files.findings.column_findings import (
     find_index_column,
     find_not_finite,
 )
-from calib.files.findings.confidence import find_confidence_faults, find_double_softmax
+from calib.files.findings.confidence import find_confidence_faults
 from calib.files.findings.labels import find_label_faults
 from calib.files.findings.sample import find_class_faults, find_overlap
 from calib.files.findings.scale import find_scale
@@ -349,7 +349,7 @@ def _examine(
     label_findings = find_label_faults(working)
     faulty = any(each.severity != "note" for each in label_findings)
     codes = working.codes
-    if probable and add(find_double_softmax(working, codes)) is None:
+    if probable:
         add(*find_confidence_faults(working, codes), None)
     step(0.6, "examining labels")
     add(*label_findings, None)

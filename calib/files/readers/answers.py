@@ -152,7 +152,7 @@ def same_classes(labels: Sequence[str], predicted: Sequence[str]) -> dict[str, s
     """Match labels with predicted classes by the first rule that distinguishes all labels; else None.
 
     The rules: ignore case, punctuation and the prefix __label__; ignore a prefix that all names share; match
-    words for yes and no; match initials; take numbers as positions in the sorted names, from 0 or from 1.
+    words for yes and no; match initials.
     """
     heads = {re.sub(r"[^\W_]*$", "", commonprefix(names)) for names in (labels, predicted) if len(names) > 1}
 
@@ -169,16 +169,6 @@ def same_classes(labels: Sequence[str], predicted: Sequence[str]) -> dict[str, s
         found = {label: named.get(simple(label)) for label in labels}
         if None not in named and None not in found.values() and len(set(found.values())) == len(labels):
             return {label: name for label, name in found.items() if name is not None}
-    for numbers, names in ((labels, predicted), (predicted, labels)):
-        first = min((int(number) for number in numbers if number.isascii() and number.isdigit()), default=-1)
-        whole = all(number.isascii() and number.isdigit() and len(number) < 9 for number in numbers)
-        if not whole or first not in (0, 1) or len(numbers) > len(names) or len(numbers) < 2:
-            continue
-        order = sorted(names, key=_natural)
-        if max(map(int, numbers)) - first < len(order):
-            pairs = {number: order[int(number) - first] for number in numbers}
-            by_label = pairs if numbers is labels else {name: number for number, name in pairs.items()}
-            return by_label if set(by_label) == set(labels) else None
     return None
 
 

@@ -16,7 +16,6 @@ from calib.files.readers.columns import (
     MANY_EXPECTED,
     Columns,
     is_flag,
-    is_whole,
     is_within,
 )
 from calib.files.readers.conventions import LABELS, SCALES, is_called
@@ -131,15 +130,6 @@ def are_in_no_order(columns: Columns, roles: Roles) -> Outcome:
     return False, f"every row of {some_names(names)} is in descending order: ranked classes without names"
 
 
-def are_fractions(columns: Columns, roles: Roles) -> Outcome:
-    names = [name for name in roles.probabilities if name in columns.word]
-    if roles.kind != "vectors" or not names or columns.sum_to_one(names) or columns.are_odds(names):
-        return None
-    if roles.scale != "unknown" or not any(is_whole(columns[n]) for n in names if len(columns.words(n)) > 1):
-        return None
-    return False, f"some of {some_names(names)} hold whole numbers"
-
-
 def label_fits_classes(columns: Columns, roles: Roles) -> Outcome:
     if roles.kind != "vectors" or len(roles.label) != 1 or roles.label[0] not in columns.word:
         return None
@@ -198,7 +188,6 @@ def is_one_label(columns: Columns, roles: Roles) -> Outcome:
         if (
             columns.is_predicted(other)
             or is_another(columns, other)
-            or ("annotator" in columns.tools[other] and columns.called(label, *LABELS))  # a vote
             or (true and not columns.called(other, *LABELS))
         ):
             continue
@@ -270,18 +259,6 @@ def has_two_values(columns: Columns, roles: Roles) -> Outcome:
     if third := third_value(columns, label):
         return False, f"{label!r} holds {third!r} beside {some_names(sorted(words - {third}))}"
     return False, f"{label!r} holds {len(words)} value{'s' * (len(words) != 1)}: {some_names(sorted(words))}"
-
-
-def decisions_follow(columns: Columns, roles: Roles) -> Outcome:
-    if roles.kind != "binary":
-        return None
-    score = roles.probabilities[0]
-    said = [n for n in predicted_of(columns, score) if n not in roles.label and len(columns.words(n)) > 1]
-    if not said:
-        return None
-    if any(columns.sides(name, score) is not None for name in said):
-        return True, f"{said[0]!r} is {score!r} at or above a threshold"
-    return False, f"{said[0]!r} is no threshold on {score!r}, as the decision of P(Y = 1) is"
 
 
 def runs_with_the_label(columns: Columns, roles: Roles) -> Outcome:
@@ -392,7 +369,6 @@ CHECKS = (
     NamedTest("rows sum to 1", sums_to_one, ("score",)),
     NamedTest("no decisions", are_no_decisions, ("score",), required=True),
     NamedTest("no order of ranks", are_in_no_order, ("score",)),
-    NamedTest("fractions", are_fractions, ("score",)),
     NamedTest("label fits classes", label_fits_classes, ("score",)),
     NamedTest("label is not the decision", is_not_the_decision, ("label", "correct")),
     NamedTest("one label", is_one_label, ("label", "correct")),
@@ -401,7 +377,6 @@ CHECKS = (
     NamedTest("score stands alone", stands_alone, ("score",)),
     NamedTest("score is a probability", is_a_probability, ("scores",)),
     NamedTest("two values", has_two_values, ("drop_label",)),
-    NamedTest("decisions follow", decisions_follow, ("score",)),
     NamedTest("runs with the label", runs_with_the_label, ("positive",)),
     NamedTest("goes with right", goes_with_right),
     NamedTest("at least chance", is_at_least_chance, required=True),

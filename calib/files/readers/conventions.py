@@ -178,11 +178,6 @@ CONVENTIONS = (
     ("predicted", re.compile(r"\$[A-Z]-.+")),  # SPSS
     ("score", re.compile(r"PRE_\d+")),  # SPSS
     ("correct", re.compile(r"scores?\.[^.]+\.value")),  # Inspect
-    (
-        "annotator",
-        re.compile(r"(?i:annotat(?:or|ion)|rater|coder|labell?er|judge|expert)(?:[_ ]?\d+|[_ ]\w+)"),
-    ),
-    ("annotator", re.compile(r"(?i:label)(?:[_ ]?\d+|[_ ][A-Za-z])")),
     ("votes", re.compile(r"(?i:votes?|counts?|shares?|n)[_ ](?P<name>.+)")),
     ("votes", re.compile(r"(?P<name>.+)[_ ](?i:votes?|counts?|shares?)")),
 )

@@ -171,7 +171,8 @@ def _with_labels(columns: Columns, frame: Frame) -> Iterator[Roles]:
     fits = [name for name in pool if name in columns.labels or _fits(columns, name, frame)]
     shared = [name for name in fits if columns.are_mostly(name, frame.names)]
     fits = [name for name in fits if name in shared] or fits
-    found += [(name,) for name in fits if columns.word[name] != normalised(frame.word)] if not found else []
+    fits = [name for name in fits if columns.word[name] != normalised(frame.word)][:MOST_CLASSES]
+    found += [(name,) for name in fits] if not found else []
     for label in found or [()]:
         kind = "multilabel" if columns.are_several(label) else "vectors"
         named = names if len(label) != 1 or matrix else classes_like(columns, label[0], frame.names)

@@ -52,15 +52,11 @@ def _repeats_rows(columns: Columns, roles: Roles) -> str | None:
         codes, words = columns.coded(name)
         if len(words) < 2 or len(codes) % len(words) or (np.bincount(codes) * len(words) != len(codes)).any():
             continue
-        for each in (columns.coded(id)[0] for id in ids if id != name):
-            order = np.lexsort((each, codes))
-            again, true = (rows[order].reshape(len(words), -1) for rows in (each, labels))
-            alike = (again == again[0]).all() and len(np.unique(again[0])) == again.shape[1]
-            if alike and (not roles.label or (true == true[0]).all()):
+        keys = [columns.coded(id)[0] for id in ids if id != name] or [np.arange(len(codes))]
+        for order in (np.lexsort((each, codes)) for each in keys):
+            true = labels[order].reshape(len(words), -1)
+            if true.shape[1] >= LEAST_TEXTS and true[0].min() < true[0].max() and (true == true[0]).all():
                 return name
-        true = labels[np.argsort(codes, kind="stable")].reshape(len(words), -1)
-        if true.shape[1] >= LEAST_TEXTS and true[0].min() < true[0].max() and (true == true[0]).all():
-            return name
     return None
 
 

@@ -21,7 +21,7 @@ from calib.files.readers.previews import row_texts
 from calib.files.readers.roles import Choice, ChoiceError, Given, Roles, check_same_labels, numbered, rows_of
 from calib.files.readers.stray_cells import refuse_stray_cells
 from calib.files.readers.tables import Table, some_names
-from calib.files.readers.votes import MAJORITY, vote_columns, votes_in
+from calib.files.readers.votes import MAJORITY, votes_in
 
 #: Most readings that a question shows in full.
 SHOWN = 3
@@ -32,7 +32,6 @@ MOST_WORDS = 20
 #: Tests without which no reading is offered: nothing shows that the numbers are probabilities.
 UNSUPPORTED = (
     {"rows sum to 1"},
-    {"fractions"},
     {"label fits classes"},
     {"score has a name", "runs with the label"},
     {"score has a name", "goes with right"},
@@ -72,8 +71,8 @@ def guess_roles(table: Table, given: Given | None = None) -> Roles:
     if unread:
         raise InputError(f"{some_names(unread)} hold neither numbers nor text; write numbers or text")
     columns = Columns(table, given)
-    if votes := given.votes or vote_columns(columns):
-        return _with_votes(table, given, votes)
+    if given.votes:
+        return _with_votes(table, given, given.votes)
     if given.score:
         refuse_stray_cells(columns, [])
     ranked = readings_of(columns)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from calib.base.exceptions import InputError
-from calib.files.readers.answers import no_classes, positive_of
-from calib.files.readers.columns import Columns
+from calib.files.readers.answers import no_classes
 from calib.files.readers.conventions import conventions_of
 from calib.files.readers.tables import Table, some_names, words_in
 
@@ -74,25 +72,3 @@ def classes_counted(names: Sequence[str]) -> tuple[str, ...]:
     """Return the class whose votes each column counts, by its name; empty unless all columns count votes."""
     matches = [conventions_of(name).get("votes") for name in names]
     return tuple(match["name"] for match in matches if match is not None) if None not in matches else ()
-
-
-def vote_columns(columns: Columns) -> tuple[str, ...]:
-    """Return the columns of votes, by names and cells, if no other column can be the true class."""
-    given, tools = columns.given, columns.tools
-    if columns.labels or columns.correct or columns.table.matrices or given.correct:
-        return ()
-    free = [name for name in columns.free if name not in given.score]
-    people = [name for name in free if "annotator" in tools[name] and name not in columns.fractions]
-    times = Counter(word for name in people for word in columns.words(name))
-    people = [name for name in people if any(times[word] > 1 for word in columns.words(name))]
-    ranks = any(
-        name.startswith(("label_", "class_")) and f"score_{name[6:]}" in columns.word for name in people
-    )
-    if len(people) > 1 and not {*people} & {*columns.truths.values()} and not ranks:
-        return tuple(people)
-    counted = tuple(name for name in free if "votes" in tools[name] and name in columns.numeric)
-    classes = {*classes_counted(counted)}
-    scores = [name for name in columns.scores if name not in counted]
-    named = [classes <= {*frame.names} for frame in columns.frames_of(scores, classes)]
-    two = classes == {"0", "1"} or (len(classes) == 2 and positive_of(classes) is not None)
-    return counted if any(named) or (two and len(scores) == 1) else ()

@@ -51,8 +51,6 @@ SCALES = {
     "two decimals": (np.round(P, 2), "rounding", "printed with 2 decimals", 0.05),
     "three decimals": (np.round(P, 3), "rounding", "printed with 3 decimals", 0.005),
     "half precision": (P.astype(np.float16), "rounding", "low precision", 1e-3),
-    "softmax twice": (softmax(P), "double_softmax", "applied twice", 1e-10),
-    "softmax twice float32": (softmax(P).astype(np.float32), "double_softmax", "applied twice", 1e-5),
 }
 
 

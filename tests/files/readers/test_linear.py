@@ -60,10 +60,7 @@ FILES = {
     "csv": (lambda n: frame(n).to_csv(index=False).encode(), 5_000),
     "csv of many columns": (lambda n: frame(3, n).to_csv(index=False).encode(), 1_000),
     "csv of many models": (lambda n: beside("m{}", [0.25, 0.5], n), 1_000),
-    "csv of many annotators": (
-        lambda n: beside("annotator{}", ["cat", "dog"], n, p_cat=0.25, p_dog=0.75),
-        1_000,
-    ),
+    "csv of many labels": (lambda n: beside("annotator{}", ["cat", "dog"], n, p_cat=0.25, p_dog=0.75), 1_000),
     "csv of lists as text, long": (lambda n: frame(3, n).apply(list, axis=1).to_csv().encode(), 1_000),
     "csv of one line": (lambda n: b"a" * n, 2_000_000),
     "csv of blank lines": (lambda n: b"\n" * n + csv_of(["0.1", "0.9", "a"]), 50_000),
