@@ -28,7 +28,6 @@ from calib.answers.costly_actions import choose_actions
 from calib.data.notions import PerClass
 from calib.diagrams.living_picture import living_picture
 from calib.diagrams.slice_maps import slice_heat
-from calib.stats.bands import consistency_band
 from calib.stats.effective import dependence_words
 from calib.stats.floors import canonical_noise_floors, noise_floors, problem_floors
 from calib.stats.intervals import measure_interval
@@ -182,7 +181,6 @@ ASKED: dict[str, Call] = {
     ),
     "conclude": asked(calib.conclude, n_bins=B),
     "confirm_choice": lambda ask, w, m: ask(confirm_choice, m, w.other),
-    "consistency_band": asked(consistency_band, **FINE),
     "corp_curve": asked(calib.corp_curve, notion="confidence"),
     "decision_curve": lambda ask, w, m: ask(calib.decision_curve, page_results.second(m)),
     "dependence_words": lambda ask, w, m: ask(dependence_words, m.rows.predictions),
@@ -195,7 +193,6 @@ ASKED: dict[str, Call] = {
     "noise_floors": asked(noise_floors, measures={"tl_ece": {"metric": "ece"}}, notion="top-label", n_bins=B),
     "slice_heat": lambda ask, w, m: ask(slice_heat, m, column=site(m), groups=(0, 1), n_bins=B),
     "slices": lambda ask, w, m: ask(calib.slices, m, groups=[site(m)], **GROUPED),
-    "noise_floor": lambda ask, w, m: ask(calib.noise_floor, m.rows.of_class(1, "class-wise"), **FINE),
     "problem_floors": asked(problem_floors, notion="class-wise", n_bins=B),
     "reliability_diagram": asked(calib.reliability_diagram, n_bins=B),
     "risk": lambda ask, w, m: ask(calib.risk, page_results.second(m)),
@@ -214,7 +211,7 @@ PLAIN |= {
     "compare_schemes",
 }
 #: Results that need the scores of all classes.
-WHOLE = {"metrics", "class_diagram", "noise_floor", "problem_floors", "choose_actions", "pairs"}
+WHOLE = {"metrics", "class_diagram", "problem_floors", "choose_actions", "pairs"}
 WHOLE |= {"canonical_noise_floors", "confirm_choice"}
 #: Results of two classes.
 OF_TWO = {"decision_curve", "risk"}

@@ -34,7 +34,6 @@ from calib.evidence.sums import SummedRows
 from calib.files.findings.examination import examine
 from calib.files.readers.source import Progress
 from calib.files.readers.writing import write_csv
-from calib.stats.bands import consistency_band
 from calib.stats.binless import MOST_REDRAWN, calibration_tests, kernel_test
 from calib.stats.floors import canonical_noise_floors, noise_floors, problem_floors
 from calib.stats.intervals import measure_interval
@@ -121,8 +120,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (PASSES, (choose_actions, measure_interval)),
         (REDRAWS, (calib.calibration_band, calib.calibration_slope, calib.slices, calib.validity_curve)),
         (REDRAWS, (canonical_noise_floors, class_binning, compare_schemes, confirm_choice)),
-        (REDRAWS, (consistency_band, metric_intervals, calib.over_time)),
-        (REDRAWS, (calib.noise_floor, noise_floors, problem_floors, calib.risk)),
+        (REDRAWS, (metric_intervals, calib.over_time, noise_floors, problem_floors, calib.risk)),
         (SEARCHES, (write_table,)),
         (_seconds_to_fit, (fit,)),
         (_seconds_to_redraw, (calib.class_table, calib.conclude, calibration_tests)),

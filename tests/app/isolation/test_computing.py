@@ -57,7 +57,6 @@ CALLS = {
     "compare_schemes": ((CALIBRATION, EVALUATION, {"grid": calib.GridScheme(2)}), {}),
     "compare_models": (({"one": (CALIBRATION, EVALUATION)}, []), {"n_resamples": 20}),
     "conclude": ((EVIDENCE,), {}),
-    "consistency_band": ((EVIDENCE,), {"notion": "confidence", "n_resamples": 20, "random_state": 0}),
     "corp_curve": ((EVIDENCE,), {"notion": "confidence"}),
     "fit": ((HISTOGRAM, CALIBRATION, EVALUATION), {}),
     "measure_interval": ((EVIDENCE, "tl_ece"), {}),
@@ -73,7 +72,6 @@ CALLS = {
     "slices": ((TOPS[1],), {"groups": [SITES], "n_resamples": 20, "random_state": 0}),
     "metrics": ((EVIDENCE,), {}),
     "metric_intervals": ((EVIDENCE, calib.metrics(EVIDENCE)), {}),
-    "noise_floor": ((EVIDENCE,), {"n_resamples": 50, "random_state": 0}),
     "validity_curve": ((EVIDENCE,), {"n_resamples": 20, "random_state": 0}),
     "write_table": ((pd.DataFrame({"p": RNG.random(1_200), "of": ["cat", "=x", None] * 400}),), {}),
     "write_report": ((ReportInput(EVALUATION, {"TL-HB": FITTED}, CALIBRATION, n_resamples=50),), {}),
@@ -162,7 +160,6 @@ def test_size_decides_where():
     assert Job(calib.metrics, (Rows(wide),), {}).is_short  # it takes as long as to send 200 MB
     rare = Rows(Predictions(np.full((3_000, 100), 0.01), np.zeros(3_000, dtype=int)))
     assert Job(noise_floors, (rare, ERROR), {}).is_short  # sums of cells are drawn
-    assert Job(calib.decomposition, (rare,), {}).is_short
     many = np.zeros(10_000)
     large = Predictions(np.full((20_000, 10), 0.1), np.zeros(20_000, dtype=int))
     assert Job(fit, (HISTOGRAM, large, large), {}).is_short
