@@ -301,7 +301,7 @@ def test_a_session_that_used_workers_lets_others_go_first(pool):
             pool.idle.append(taken)
             pool.turn.notify_all()
 
-    head, arrays = Job(calib.decomposition, (EVIDENCE,), {}).message
+    head, arrays = Job(calib.calibration_slope, (EVIDENCE,), {}).message
     busy = threading.Thread(target=pool.ask, args=(head, (), arrays), name="busy")
     busy.start()
     busy.join(60)
