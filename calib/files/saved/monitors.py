@@ -10,6 +10,7 @@ import numpy as np
 
 from calib.files.saved.document import read_document, write_document
 from calib.files.saved.fields import (
+    SURROGATE,
     Array,
     Listed,
     Maybe,
@@ -30,7 +31,9 @@ KEYS = ("format", "version", "params", "state", "blocks", "levels", "start", "ch
 #: A quotation mark inside a JSON text is escaped, so this is a key and its value.
 _NAMED = re.compile(rb'"format"\s*:\s*"' + FORMAT.encode() + rb'"')
 
-_LINE = text("a text of one line", lambda line: "\n" not in line and len(line) < 10_000)
+_LINE = text(
+    "a text of one line", lambda line: len(line) < 10_000 and "\n" not in line and not SURROGATE.search(line)
+)
 _PARAMS = Record(
     {
         "notion": choice("top-label", "confidence", "class-wise"),

@@ -57,6 +57,7 @@ CHANGES = [
     (("params", "notion"), "top-k-label"),
     (("params", "tolerance"), -1.0),
     (("params", "by"), 3),
+    (("params", "by"), "\ud800"),
     (("state", "n_rows"), 1),
     (("state", "clock"), "moon"),
     (("state", "largest"), "high"),
