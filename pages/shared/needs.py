@@ -45,6 +45,16 @@ def missing_for(page: str) -> str | None:
     return weights_refused(needs.equal_rows) if needs.equal_rows and data.evidence.is_weighted else None
 
 
+def against_loaded(page: str) -> str:
+    """Say why a page that fits calibrators cannot show the data on screen; "" if it can."""
+    data = dataset()
+    if missing := missing_for(page):
+        return missing
+    if page == "Simplex" and data.evaluation.n_classes < 3:
+        return f"{page} needs at least three classes."
+    return "" if data.calibration is not None else f"{page} needs calibration rows."
+
+
 def weights_refused(what: str) -> str:
     """Say that something in `COUNTS_ROWS` cannot use weights, why, and what to do on a page."""
     return needs_equal_rows(what, "(Data page)")

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, wraps
-from pathlib import Path
-from types import CodeType
+from functools import wraps
 from typing import ParamSpec
 
 import streamlit as st
@@ -34,17 +32,6 @@ def part(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
             function(*arguments, **options)
 
     return st.fragment(run)
-
-
-def run_tab(name: str) -> None:
-    """Run the file of a room's tab, as Streamlit runs the file of a page."""
-    exec(_code(name), {"__name__": f"pages.shared.tabs.{name}"})  # noqa: S102
-
-
-@cache
-def _code(name: str) -> CodeType:
-    file = Path(__file__).with_name("tabs") / f"{name}.py"
-    return compile(file.read_text(encoding="utf-8"), str(file), "exec", dont_inherit=True)
 
 
 def log_error(error: Exception) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,3 +21,9 @@ GLOSSARY: list[dict[str, Any]] = _read("glossary", "term")
 PAGE_TERMS: dict[str, list[str]] = _read("glossary", "pages")
 #: Works cited: key, citation, what the app uses from it.
 REFERENCES: list[dict[str, Any]] = _read("references", "work")
+
+
+def meanings(names: Iterable[str]) -> str:
+    """Return what these terms mean, as Markdown for a hover; names that are no terms are left out."""
+    known = {term["name"]: term["meaning"].replace("$", "\\$") for term in GLOSSARY}
+    return " ".join(f"**{name}**: {known[name]}" for name in names if name in known)

@@ -47,9 +47,7 @@ from pages.shared.work import compute
 LEARN = "pages/views/learn.py"
 #: Cells of the largest table whose file is made before anybody asks for it: 10 to 30 ms.
 MADE_AT_ONCE = 20_000
-ARROW = ":material/arrow_forward:"
-#: Name of the data on screen on a page with an example of its own.
-LOADED = "Loaded predictions"
+ARROW, SWITCH = ":material/arrow_forward:", ":material/swap_horiz:"
 #: What a session can lose, by the word for it in the address.
 LOST = {"data": "the data you uploaded", "fitted": "the calibrators you fitted and the models you added"}
 
@@ -96,17 +94,28 @@ def choose_model() -> None:
         )
 
 
-def choose_data(example: str, title: str, menu: DeltaGenerator) -> Dataset:
-    """Let the user choose between an example of the page and the data on screen; return the choice."""
+def choose_data(example: str, title: str, against: str) -> Dataset:
+    """Return the page's own example, or the data on screen if they fit and are wanted; say which in one line.
+
+    `against` says why the data on screen do not fit; "" if they do.
+    """
     data = dataset()
-    chosen = menu.segmented_control(
-        "Predictions",
-        [title, LOADED],
-        default=title if data.example == DEFAULT_EXAMPLE else LOADED,
-        required=True,
-        key=f"{example}-or-{data.evaluation.fingerprint}",
-    )
-    return from_example(example) if chosen == title else data
+    key = f"{example}-own-{data.evaluation.fingerprint}"
+    own = bool(against) or st.session_state.setdefault(key, data.example == DEFAULT_EXAMPLE)
+
+    def switch() -> None:
+        st.session_state[key] = not own
+
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if own:
+            why = f": {escaped(against)}" if against else "."
+            st.caption(f"This page shows {title}, an example, not {literal(data.name)}{why}", width="content")
+        if not against:
+            label = "Show the loaded predictions" if own else f"Show {title}"
+            st.button(
+                label, on_click=switch, type="tertiary", icon=":material/swap_horiz:", key=f"{example}-switch"
+            )
+    return from_example(example) if own else data
 
 
 def next_line(page: str) -> None:

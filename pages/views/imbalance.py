@@ -9,9 +9,9 @@ import streamlit as st
 from calib import diagrams
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
-from pages.shared.needs import need_calibration, need_kind
+from pages.shared.needs import against_loaded
 from pages.shared.panels.rows_panel import rows_panel
-from pages.shared.session import base_of, dataset
+from pages.shared.session import base_of
 
 MAX_BARS = 12
 #: Classes are about equally frequent if the most frequent has at most this many times the rows of the rarest,
@@ -31,13 +31,10 @@ about = ui.heading(
     "calibration rows. Should you fix the number of rows per bin or the number of bins per class?",
     own_example=True,
 )
-left, right, more = st.columns([3, 3, 1], vertical_alignment="bottom")
-data = ui.choose_data("covtype-simulated", "COVTYPE", more.popover("Options", width="stretch"))
+data = ui.choose_data("covtype-simulated", "COVTYPE", against_loaded("Imbalance"))
 with about:
     ui.show_dataset(data)
-if data is dataset():
-    need_kind("Imbalance")
-    need_calibration("Comparing two ways to choose bins")
+left, right = st.columns(2, vertical_alignment="bottom")
 names = data.evaluation.class_names
 k = left.slider("Points per bin k", 10, 500, 100, 10, key="k", bind="query-params")
 n_bins = right.slider("Bins per class B", 2, 100, 50, 1, key="B", bind="query-params")
@@ -89,8 +86,8 @@ if len(by_frequency) > MAX_BARS:
     bars = np.unique(np.concatenate([binned[:half], binned[-half:]]))
     bars = bars[np.argsort(-shares[bars], kind="stable")]
     st.caption(
-        f"The {half} most frequent and {half} least frequent of the {len(binned):,} classes that are "
-        "calibrated; the CSV has all."
+        f"The {half} most frequent and {half} least frequent of the {len(binned):,} predicted classes"
+        f"{' that are calibrated' * bool(calibrated.any())}; the CSV has all."
     )
 limit = float(max(np.max([side.base_ece[bars], side.ece[bars]]) for side in sides))
 with st.container(horizontal=True, vertical_alignment="center"):
@@ -120,5 +117,5 @@ for side, needed in zip(sides, (k, n_bins), strict=True):
         )
 st.caption(
     "Base model and HB are assessed on the same cells, the rows of one class to which HB gives the same "
-    "value. If only the class shares of new rows differ, the Apply page offers a correction for label shift."
+    "value. If only the class shares of new rows differ, Repair, Apply offers a correction for label shift."
 )

@@ -2,18 +2,72 @@
 
 from __future__ import annotations
 
-from functools import partial
+import pandas as pd
+import streamlit as st
 
 from pages.shared import widgets as ui
-from pages.shared.lessons import chapters
-from pages.shared.page_parts import run_tab
+from pages.shared.lessons import binning, chapters, noise, normalising, notions
+from pages.shared.texts import GLOSSARY, REFERENCES
+
+#: By the step's name in the address: its name in the menu, its title and its function.
+STEPS = {
+    "noise": ("Noise", "A perfect model, and what it shows", noise.show),
+    "binning": ("Binning", "Binning by hand", binning.show),
+    "notions": ("Notions", "Five notions of calibration", notions.show),
+    "normalising": ("Normalising", "What normalising costs", normalising.show),
+}
+
+
+def go() -> None:
+    """Put the step just chosen in the menu into the address."""
+    st.query_params["step"] = st.session_state["further"]
+
+
+def show_more() -> None:
+    """Show one of four steps after the lesson."""
+    wanted = st.query_params.get("step", "noise")
+    step = wanted if wanted in STEPS else "noise"
+    st.session_state["further"] = step
+    st.segmented_control(
+        "Step",
+        list(STEPS),
+        required=True,
+        format_func=lambda name: STEPS[name][0],
+        key="further",
+        on_change=go,
+        label_visibility="collapsed",
+    )
+    _, title, show = STEPS[step]
+    st.title(title, anchor=False)
+    show()
+
+
+def show_glossary() -> None:
+    """Show each symbol and metric with its formula and the paper's section, and the references."""
+    st.title("Glossary", anchor=False)
+    st.markdown(
+        "The symbols and metrics of the app. Sections and equations are from Gupta & Ramdas (2022), except "
+        "where another source is named."
+    )
+    names = [term["name"] for term in GLOSSARY]
+    chosen = st.multiselect("Terms", names, key="terms", bind="query-params", placeholder="Type to search")
+    if not chosen:
+        every = pd.DataFrame(GLOSSARY)[["group", "name", "meaning", "paper"]]
+        st.dataframe(every.rename(columns=str.capitalize), hide_index=True, height=420)
+        works = pd.DataFrame(REFERENCES)[["cite", "takes"]]
+        st.dataframe(
+            works.rename(columns={"cite": "Reference", "takes": "Used for"}), hide_index=True, height=300
+        )
+    for term in (term for term in GLOSSARY if term["name"] in chosen):
+        with st.container(border=True):
+            left, right = st.columns([1, 2], gap="medium")
+            left.markdown(f"**{term['name']}**")
+            left.caption(term["paper"])
+            if "formula" in term:
+                right.latex(term["formula"])
+            right.markdown(term["meaning"].replace("$", "\\$"))
+
 
 ui.show_tabs(
-    {
-        "Lesson": chapters.show,
-        "More": partial(run_tab, "more"),
-        "Glossary": partial(run_tab, "glossary"),
-    },
-    "learn_tab",
-    in_address=True,
+    {"Lesson": chapters.show, "More": show_more, "Glossary": show_glossary}, "learn_tab", in_address=True
 )

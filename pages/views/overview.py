@@ -24,6 +24,7 @@ from pages.shared.panels.report import offer_report
 from pages.shared.panels.risk import show_risk, show_risk_line, show_smoothed
 from pages.shared.panels.several_true import show_several_true
 from pages.shared.session import BASE, MANY_SCORES, Method, dataset, methods
+from pages.shared.texts import meanings
 
 #: Beyond this many rows the intervals are computed only when asked for.
 AT_ONCE = 20_000
@@ -98,8 +99,7 @@ def show_errors() -> None:
     shown = "" if summary.accuracy is None else f" \u00b7 accuracy **{summary.accuracy:.1%}**"
     st.markdown(
         f"Error beside a perfect model of this size: {', '.join(times)}{shown}",
-        help="1\u00d7 is what noise alone shows on average. "
-        + " ".join(f"{name} {noise.observed:.4f}: {noise.words}." for name, noise in floors.items()),
+        help=f"1\u00d7 is what noise alone shows on average. {meanings(floors)}",
     )
 
 

@@ -32,6 +32,7 @@ from pages.shared.page_parts import part
 from pages.shared.panels.picture import show_chosen_rows, show_picture
 from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.session import Method, dataset, methods
+from pages.shared.texts import meanings
 
 #: In the menus of classes and bins: none is chosen.
 ALL = -1
@@ -129,7 +130,7 @@ def show_errors(method: Method, n_bins: int, table: ClassTable | None) -> None:
     if method.evidence.strategy != "uniform":
         what = "Classes with few distinct scores are" if table is not None else "These scores are"
         said += f" {what} assessed at each distinct score, not in the bins drawn."
-    st.markdown(said)
+    st.markdown(said, help=meanings(ece_of(dataset().kind)[key].title for key in keys) or None)
 
 
 def error_words(errors: dict[str, NoiseFloor], event: str | None) -> str:

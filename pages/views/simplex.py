@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
-from streamlit.column_config import TextColumn
 
 from calib import InputError, diagrams
 from calib.diagrams import cell_outlines, recalibration_map
@@ -14,9 +13,8 @@ from calib.diagrams.simplex_maps import sample_rows
 from calib.stats.floors import canonical_noise_floors
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
-from pages.shared.kept import ahead
 from pages.shared.panels.rows_panel import rows_panel
-from pages.shared.panels.simplex_panel import SCHEMES, bins_table, choose_view, comparison_table, refusal
+from pages.shared.panels.simplex_panel import SCHEMES, bins_table, choose_view, refusal
 from pages.shared.panels.take_away import offer_calibrator
 
 #: The whole triangle, or coordinates in which confident predictions do not all lie in its corners.
@@ -25,6 +23,8 @@ TRIANGLE, LOG_RATIOS = "Triangle", "Log scale"
 IN_CORNER = 0.97
 #: Arrows of fewer rows are left out.
 MIN_ROWS = 20
+#: Failure probability of the bound of a bin.
+ALPHA = 0.1
 #: Redraws of the noise floors.
 REDRAWS = 200
 
@@ -58,15 +58,11 @@ with menu:
     make, label, low, high, default = SCHEMES[name]
     size = st.slider(label, low, high, default, key=f"size{label[-1]}", bind="query-params")
 scheme = make(size)
-schemes = {other: make_other(paper) for other, (make_other, *_, paper) in SCHEMES.items()} | {name: scheme}
 try:
     result = results.apply_scheme(view, scheme)
 except InputError as error:
     st.error(f"Not shown: {refusal(scheme, view.calibration.n_samples, error)}.")
     st.stop()
-compared = view.calibration, view.evaluation, schemes
-# Shown last, and computed elsewhere.
-ahead(results.question(diagrams.compare_schemes, *compared, epsilon=results.EPSILON))
 rows, arrows, calibrator = view.evaluation, result.arrows, result.calibrator
 names = [ui.literal(class_name) for class_name in rows.class_names]
 
@@ -143,13 +139,12 @@ def show_distances() -> None:
 
 
 def show_bins() -> None:
-    alpha = st.slider("Failure probability \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha", bind="query-params")
-    bounded = recalibration_map(calibrator, rows, alpha=alpha)
+    bounded = recalibration_map(calibrator, rows, alpha=ALPHA)
     bins, formats = bins_table(bounded)
     st.markdown(
         "The bound is for independent rows, and these rows belong together."
         if np.isnan(bounded.bound).all()
-        else f"With probability {1 - alpha:.0%}, the recalibrated vector of a bin is within its bound (L1, "
+        else f"With probability {1 - ALPHA:.0%}, the recalibrated vector of a bin is within its bound (L1, "
         "at most 2) of the true label frequencies.",
         help="This holds for each bin on its own (Bretagnolle-Huber-Carol inequality).",
     )
@@ -164,28 +159,10 @@ def show_bins() -> None:
     ui.download(bounded.frame(), "bins")
 
 
-def show_schemes() -> None:
-    comparison = results.ask(diagrams.compare_schemes, *compared, epsilon=results.EPSILON)
-    st.markdown("The scheme above uses its settings, the others the paper's. All use the same rows.")
-    formatted = comparison_table(comparison)
-    alignment = dict.fromkeys(formatted.columns[1:], TextColumn(alignment="right"))
-    st.dataframe(formatted, hide_index=True, height="content", column_config=alignment)
-    for other, reason in comparison.left_out.items():
-        st.caption(f"{other}: not compared. {refusal(schemes[other], view.calibration.n_samples, reason)}.")
-    ui.download(comparison.frame(), "schemes")
-    ui.chart(
-        diagrams.draw_validity(comparison.curves),
-        "schemes-validity",
-        table=lambda: ui.stacked(comparison.curves, "scheme"),
-        alt="Validity curves of the recalibrated vectors, by scheme",
-    )
-
-
 ui.show_tabs(
     {
         "Distance from the truth": show_distances,
         "Bins and their guarantee": show_bins,
-        "Schemes side by side": show_schemes,
     },
     "about-simplex",
 )

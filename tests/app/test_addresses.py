@@ -16,7 +16,7 @@ from tests.app.running import PAGES, ROOT, open_page
 
 COUNT = int(os.environ.get("CALIB_FUZZ", "20"))
 STEPS = re.findall(
-    r'^    "([a-z-]+)": \(', (ROOT / "pages/shared/tabs/more.py").read_text(encoding="utf-8"), re.MULTILINE
+    r'^    "([a-z-]+)": \(', (ROOT / "pages/views/learn.py").read_text(encoding="utf-8"), re.MULTILINE
 )
 LEARN = "pages/views/learn.py"
 VALUES = [

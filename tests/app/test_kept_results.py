@@ -131,7 +131,6 @@ def view(w: World) -> page_results.ThreeClasses:
 SCHEME = calib.GridScheme(2)
 COSTS = tuple(map(tuple, 1.0 - np.eye(3)))
 DECISION = {"accuracy": 0.75, "by": None, "alpha": 0.1, "choices": 1}
-FINE: dict[str, Any] = {"notion": "confidence", "n_bins": B, "strategy": "uniform"}
 GROUPED: dict[str, Any] = {"notion": "top-label", "n_bins": B, "strategy": "uniform"}
 Call = Callable[[Any, World, Method], Any]
 
@@ -176,9 +175,6 @@ ASKED: dict[str, Call] = {
     "class_gaps": asked(class_gaps, fdr=0.05),
     "class_table": asked(calib.class_table, n_bins=B),
     "compare_models": lambda ask, w, m: ask(calib.compare_models, w.data.models, {}, n_bins=B),
-    "compare_schemes": lambda ask, w, m: ask(
-        diagrams.compare_schemes, w.data.calibration, w.data.evaluation, {"grid": SCHEME}
-    ),
     "conclude": asked(calib.conclude, n_bins=B),
     "confirm_choice": lambda ask, w, m: ask(confirm_choice, m, w.other),
     "corp_curve": asked(calib.corp_curve, notion="confidence"),
@@ -208,7 +204,6 @@ PLAIN |= {
     "time_columns",
     "rows_of",
     "rows_of_group",
-    "compare_schemes",
 }
 #: Results that need the scores of all classes.
 WHOLE = {"metrics", "class_diagram", "problem_floors", "choose_actions", "pairs"}

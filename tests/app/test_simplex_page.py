@@ -8,39 +8,30 @@ import pytest
 from calib import CanonicalBinning, GridScheme, Predictions, ProjectionScheme, SierpinskiScheme
 from calib.files.saved import dumps, loads
 from pages.shared.session import Dataset
-from tests.app.running import open_page, open_tab, words
+from tests.app.running import open_page, open_tab, press, words
 
 PAGE = "pages/views/simplex.py"
 
 
-def test_two_classes_are_refused_with_the_reason():
+def test_two_classes_are_not_shown_with_the_reason():
     score = np.linspace(0.01, 0.99, 40)
     rows = Predictions(np.column_stack([1 - score, score]), np.arange(40) % 2)
     app = open_page("pages/views/overview.py", example="two-patients")
     app.session_state["dataset"] = Dataset("binary", "", False, rows, rows)
     app.switch_page(PAGE).run()
     assert not app.exception
-    assert "needs at least three" in app.info[0].value
+    assert "not `` binary ``: Simplex needs at least three classes" in words(app).replace("\\", "")
+    assert "Show the loaded predictions" not in [button.label for button in app.button]
 
 
-def test_a_scheme_that_needs_more_rows_is_named_and_the_others_are_compared():
+def test_a_scheme_that_needs_more_rows_is_named():
     proba = np.random.default_rng(0).dirichlet(np.ones(3), 40)
     rows = Predictions(proba, np.arange(40) % 3)
     app = open_page("pages/views/overview.py", example="two-patients")
     app.session_state["dataset"] = Dataset("tiny", "", False, rows.take(np.arange(8)), rows)
     app.switch_page(PAGE).run()
-    open_tab(app, "about-simplex", "Schemes side by side")
     assert not app.exception
     needed = "Projection with 27 bins needs 26 calibration rows; there are 8."
-    assert f"Projection, rotating: not compared. {needed}" in [caption.value for caption in app.caption]
-    schemes = app.dataframe[0].value.set_index("Measure")
-    assert schemes.loc["Bins"].to_dict() == {
-        "Sierpinski": "13",
-        "Grid": "25",
-        "Projection, rotating": "\u2013",
-        "Projection, random": "\u2013",
-    }
-    assert schemes.index[-1] == "Share of rows within 0.1 (L1), after"
     open_tab(app, "about-simplex", "Bins and their guarantee")
     heads = ["Bin", "Evaluation rows", "Calibration rows", "Arrow length (L1)", "Bound (L1, \u03b1 = 0.1)"]
     assert app.dataframe[0].value.columns[:6].tolist() == [*heads, "Share of canonical-ECE (%)"]
@@ -83,7 +74,7 @@ def test_every_scheme_survives_its_file():
 def test_the_rows_of_a_bin_are_those_of_the_predictions(how):
     app = open_page(PAGE, example="digits")
     if how is None:
-        app.segmented_control[0].set_value("Three-class example").run()
+        press(app, "Show three forest types")
     else:
         app.radio(key="how").set_value(how).run()
     open_tab(app, "about-simplex", "Bins and their guarantee")

@@ -102,10 +102,6 @@ def test_main_job(open_page, upload, tmp_path):
     shown = numbers_after(page, IN_BIN)
     assert shown == pytest.approx(zoom.star, abs=5.1e-3)
     keep_picture(page, f"main-job-{upload.suffix[1:]}-reliability")
-    page.get_by_role("button", name="Options").click()
-    page.get_by_text("Without bins (CORP)").click()
-    page.wait_for_url("**corp=true*")
-    settled(page)
     steps = page.evaluate("history.length")
 
     go(page, "Repair")
@@ -114,11 +110,8 @@ def test_main_job(open_page, upload, tmp_path):
     page.go_back()
     page.get_by_role("heading", level=1, name="Reliability").wait_for()
     settled(page)
-    assert page.get_by_role("slider", name="Equal-width bins B").input_value() == str(n_bins)
+    assert page.get_by_role("slider", name="Number of bins B").input_value() == str(n_bins)
     assert numbers_after(page, IN_BIN) == shown
-    page.get_by_role("button", name="Options").click()
-    assert page.get_by_label("Without bins (CORP)").is_checked()
-    page.keyboard.press("Escape")
     page.go_forward()
     page.get_by_role("heading", level=1, name="Repair").wait_for()
     settled(page)

@@ -27,7 +27,6 @@ from calib.calibrators.effort import fit_seconds
 from calib.data.notions import TOP_NOTIONS
 from calib.data.predictions import Announcement
 from calib.diagrams.class_sizes import class_binning
-from calib.diagrams.scheme_comparison import compare_schemes
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.rows import Rows
 from calib.evidence.sums import SummedRows
@@ -116,10 +115,10 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
     function.__name__: (function, cost)
     for cost, functions in (
         (PASSES, (calib.calibrated_scores, calib.metrics)),
-        (PASSES, (calib.class_diagram, calib.corp_curve, calib.reliability_diagram)),
-        (PASSES, (choose_actions, measure_interval)),
+        (PASSES, (calib.class_diagram, calib.corp_curve)),
+        (PASSES, (calib.reliability_diagram, choose_actions, measure_interval)),
         (REDRAWS, (calib.calibration_band, calib.calibration_slope, calib.slices, calib.validity_curve)),
-        (REDRAWS, (canonical_noise_floors, class_binning, compare_schemes, confirm_choice)),
+        (REDRAWS, (canonical_noise_floors, class_binning, confirm_choice)),
         (REDRAWS, (metric_intervals, calib.over_time, noise_floors, problem_floors, calib.risk)),
         (SEARCHES, (write_table,)),
         (_seconds_to_fit, (fit,)),

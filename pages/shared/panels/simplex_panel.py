@@ -16,12 +16,11 @@ from streamlit.elements.lib.column_types import ColumnConfig
 
 from calib import GridScheme, InputError, ProjectionScheme, SierpinskiScheme
 from calib.calibrators.canonical import SimplexScheme
-from calib.diagrams import RecalibrationMap, SchemeComparison
+from calib.diagrams import RecalibrationMap
 from calib.diagrams.three_class_views import most_mistaken
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
-from pages.shared.needs import need_calibration, need_kind
-from pages.shared.session import dataset
+from pages.shared.needs import against_loaded
 
 #: Entries of the menu: the scheme; label, smallest, largest and default size. The default is the paper's.
 SCHEMES: dict[str, tuple[Callable[..., SimplexScheme], str, int, int, int]] = {
@@ -36,20 +35,6 @@ SCHEMES: dict[str, tuple[Callable[..., SimplexScheme], str, int, int, int]] = {
         27,
     ),
 }
-#: Row names of the comparison by their names in the CSV; names in MEASURES get "before" or "after" appended.
-ROWS = {
-    "bins": "Bins",
-    "bins with calibration rows": "Bins with calibration rows",
-    "smallest of these": "Calibration rows of the smallest such bin",
-    "evaluation rows in empty bins": "Evaluation rows in empty bins",
-    "zero probability": "Rows whose true class gets probability 0",
-}
-MEASURES = {
-    "canonical-ECE": "canonical-ECE (L1)",
-    "log loss": "Log loss (nats)",
-    "Brier": "Brier score",
-    "accuracy": "Accuracy",
-}
 
 
 def choose_view(menu: DeltaGenerator, about: DeltaGenerator) -> results.ThreeClasses:
@@ -57,18 +42,10 @@ def choose_view(menu: DeltaGenerator, about: DeltaGenerator) -> results.ThreeCla
 
     `menu` is the place of the controls, `about` the place of a sentence about the data.
     """
-    data = ui.choose_data("three-classes", "Three-class example", menu)
+    data = ui.choose_data("three-classes", "three forest types", against_loaded("Simplex"))
     with about:
         ui.show_dataset(data)
-    if data is dataset():
-        need_kind("Simplex")
-        need_calibration("Binning the simplex")
     rows, calibration = data.evaluation, data.calibration
-    if rows.n_classes < 3:
-        st.info(
-            "These predictions have two classes; this page needs at least three. See the Reliability page."
-        )
-        st.stop()
     how, classes = results.MERGE, [0, 1]
     if rows.n_classes > 3:
         how = menu.radio("Show", [results.MERGE, results.RENORMALISE], key="how", bind="query-params")
@@ -106,19 +83,6 @@ def bins_table(arrows: RecalibrationMap) -> tuple[pd.DataFrame, dict[str, Column
     formats = dict.fromkeys(heads, NumberColumn(format="%.3f"))
     formats |= dict.fromkeys(heads[:3], NumberColumn(format="localized"))
     return table, {**formats, heads[5]: NumberColumn(format="%.1f")}
-
-
-def comparison_table(comparison: SchemeComparison) -> pd.DataFrame:
-    """Return a row per measure, and a column of formatted numbers per scheme; failed schemes have dashes."""
-    measures = MEASURES | {f"V({comparison.epsilon:g})": f"Share of rows within {comparison.epsilon:g} (L1)"}
-    heads = ROWS | {
-        f"{name} {when}": f"{head}, {when}" for name, head in measures.items() for when in ("before", "after")
-    }
-    table = comparison.table.astype(object).set_index("scheme").T.reindex(list(heads))
-    written = table.map(lambda value: f"{value:.4f}" if isinstance(value, float) else f"{value:,}")
-    written = written.assign(**dict.fromkeys(comparison.left_out, "\u2013"))
-    # A column, not the index: a pinned index would fill the screen of a telephone.
-    return written.rename(index=heads).rename_axis("Measure").reset_index()
 
 
 def refusal(scheme: SimplexScheme, n_rows: int, reason: object) -> str:

@@ -54,7 +54,6 @@ CALLS = {
     "class_binning": ((CALIBRATION, EVALUATION), {"n_bins": 3, "n_resamples": 20}),
     "class_diagram": ((EVIDENCE,), {"label": 1}),
     "class_table": ((EVIDENCE,), {"n_resamples": 20, "random_state": 0}),
-    "compare_schemes": ((CALIBRATION, EVALUATION, {"grid": calib.GridScheme(2)}), {}),
     "compare_models": (({"one": (CALIBRATION, EVALUATION)}, []), {"n_resamples": 20}),
     "conclude": ((EVIDENCE,), {}),
     "corp_curve": ((EVIDENCE,), {"notion": "confidence"}),
@@ -160,6 +159,7 @@ def test_size_decides_where():
     assert Job(calib.metrics, (Rows(wide),), {}).is_short  # it takes as long as to send 200 MB
     rare = Rows(Predictions(np.full((3_000, 100), 0.01), np.zeros(3_000, dtype=int)))
     assert Job(noise_floors, (rare, ERROR), {}).is_short  # sums of cells are drawn
+    assert Job(calib.reliability_diagram, (rare,), {}).is_short
     many = np.zeros(10_000)
     large = Predictions(np.full((20_000, 10), 0.1), np.zeros(20_000, dtype=int))
     assert Job(fit, (HISTOGRAM, large, large), {}).is_short
@@ -301,7 +301,7 @@ def test_a_session_that_used_workers_lets_others_go_first(pool):
             pool.idle.append(taken)
             pool.turn.notify_all()
 
-    head, arrays = Job(calib.calibration_slope, (EVIDENCE,), {}).message
+    head, arrays = Job(calib.reliability_diagram, (EVIDENCE,), {}).message
     busy = threading.Thread(target=pool.ask, args=(head, (), arrays), name="busy")
     busy.start()
     busy.join(60)
