@@ -50,7 +50,6 @@ def show_smoothed(method: Method) -> None:
         table=found.loess.frame,
         alt=f"Observed frequency of {event} against its score, smoothed: {found.loess.distance_words}.",
     )
-    st.caption(f"{found.loess.distance_words}. {found.isotonic.distance_words}.")
 
 
 def _risk_of(method: Method) -> Risk:
