@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import os
 import platform
 import secrets
@@ -52,11 +53,8 @@ def atomic_write(file: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with tempfile.TemporaryFile() as stream:
             yield stream
             stream.seek(0)
-            try:
-                with open(file, "wb") as opened:
-                    shutil.copyfileobj(stream, opened)
-            except OSError as error:
-                raise type(error)(error.errno, error.strerror, os.fspath(file)) from error
+            with _named_in_errors(file), open(file, "wb") as opened:
+                shutil.copyfileobj(stream, opened)
         return
     target = os.path.realpath(file)
     try:
@@ -66,9 +64,10 @@ def atomic_write(file: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             stream.flush()
             os.fsync(stream.fileno())
             stream.close()
-            if os.path.exists(target):
-                if not os.access(target, os.W_OK):
-                    raise PermissionError(errno.EACCES, "Permission denied")
+            exists = os.path.exists(target)
+            if exists and not os.access(target, os.W_OK):
+                raise PermissionError(errno.EACCES, "Permission denied")
+            if exists:
                 os.chmod(stream.name, os.stat(target).st_mode & 0o7777)
             os.replace(stream.name, target)
     except OSError as error:
@@ -78,6 +77,14 @@ def atomic_write(file: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         if os.path.exists(target):
             reason += ", and what was there is unchanged"
         raise type(error)(error.errno, reason, os.fspath(file)) from error
+
+
+@contextlib.contextmanager
+def _named_in_errors(file: str | os.PathLike[str]) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, os.fspath(file)) from error
 
 
 @contextlib.contextmanager
@@ -103,12 +110,10 @@ def _remove_abandoned(folder: str) -> None:
     """Remove the unlocked partial files in a folder: their writers were killed."""
     if fcntl is None:
         return
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:  # a folder that cannot be listed
-        for entry in entries:
-            if entry.name.startswith(MINE) and entry.name.endswith(ENDING):
-                with contextlib.suppress(OSError), open(entry.path, "r+b") as stream:  # locked, or just gone
-                    fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    os.unlink(entry.path)
+    for path in glob.glob(os.path.join(glob.escape(folder), f"{MINE}*{ENDING}")):
+        with contextlib.suppress(OSError), open(path, "r+b") as stream:  # locked, or just gone
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(path)
 
 
 @contextlib.contextmanager
@@ -122,12 +127,10 @@ def alone(file: str | os.PathLike[str]) -> Iterator[Callable[[], None]]:
     path, until = f"{os.path.realpath(file)}.lock", time.monotonic() + PATIENCE
     while True:
         with contextlib.ExitStack() as ending:
-            try:
+            with _named_in_errors(file):
                 lock = ending.enter_context(open(path, "ab"))
-            except OSError as error:
-                raise type(error)(error.errno, error.strerror, os.fspath(file)) from error
             if _takes(lock) and _is_open_file(path, lock):
-                ending.callback(_remove_if_possible, path)
+                ending.callback(_remove, path)
                 yield partial(_check_version, file, _version(file))
                 return
         if time.monotonic() > until:
@@ -157,11 +160,6 @@ def _is_open_file(path: str, stream: BinaryIO) -> bool:
         return False
 
 
-def _remove_if_possible(path: str) -> None:
-    with contextlib.suppress(OSError):  # Windows removes no open file
-        os.unlink(path)
-
-
 def _takes(lock: BinaryIO) -> bool:
     """Lock a file; return False if another process or thread has locked it."""
     try:
@@ -175,7 +173,7 @@ def _takes(lock: BinaryIO) -> bool:
 
 
 def _remove(path: str) -> None:
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):  # open on Windows
         os.unlink(path)
 
 

@@ -116,7 +116,6 @@ class VectorCalibrator(Calibrator):
 
 
 def checked_matrix(calibrator: Any, proba: Scores) -> np.ndarray:
-    """Return the (n, L) scores of rows of a fitted calibrator's classes."""
     if not hasattr(calibrator, "n_classes_"):  # `check_is_fitted` takes longer than one row does
         check_is_fitted(calibrator)
     check_same_classes(calibrator, proba)

@@ -27,7 +27,6 @@ class Steps(NamedTuple):
     values: np.ndarray  #: (b,) float64 array: probability of each bin
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
-        """Probabilities, (n,) float64, of (n,) scores."""
         return self.values[assign_bins(scores, self.knots)]
 
 
@@ -38,7 +37,6 @@ class Lines(NamedTuple):
     values: np.ndarray  #: (m,) float64 array: probabilities there, non-decreasing
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
-        """Probabilities, (n,) float64, of (n,) scores."""
         return on_lines(scores, *self.segments().take(assign_bins(scores, self.knots), axis=1))
 
     def segments(self) -> np.ndarray:
@@ -58,7 +56,6 @@ class Logistic(NamedTuple):
     c: float | np.ndarray
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
-        """Probabilities, (n,) float64, of (n,) scores."""
         log_p, log_q = clipped_logs(scores)
         # With one slope the log-odds are taken first: one rounding less.
         slope = np.where(self.a == self.b, self.a * (log_p - log_q), self.a * log_p - self.b * log_q)
@@ -73,7 +70,6 @@ class Spline(NamedTuple):
     level: float  #: z at the first knot
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
-        """Probabilities, (n,) float64, of (n,) scores."""
         odds = log_odds(scores)
         return on_parabolas(odds, *self.segments().take(assign_bins(odds, self.knots), axis=1))
 

@@ -69,7 +69,6 @@ def fit_seconds(calibrator: BaseEstimator, n_samples: int, n_classes: int) -> fl
 
 
 def effort_words(calibrator: BaseEstimator, n_samples: int, n_classes: int) -> str:
-    """Warn of a fit that takes more than `LONG` seconds, else return ""."""
     seconds = fit_seconds(calibrator, n_samples, n_classes)
     if seconds <= LONG:
         return ""

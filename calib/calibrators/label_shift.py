@@ -272,7 +272,10 @@ class LabelShiftCorrection(VectorCalibrator):
             variance = _em_variance(matrix, source, weights)
         else:
             source, weights = self.shares_, self._bbse_weights(matrix)
-            variance = self._bbse_variance(matrix)
+            predicted, inverse = self._seen(matrix)[0], np.linalg.pinv(self.confusion_)
+            inverse *= self.shares_[:, None]
+            # For one row, from the predicted classes.
+            variance = np.maximum(np.square(inverse) @ predicted - (inverse @ predicted) ** 2, 0.0)
         target = weights * source / (weights @ source)
         # Calibration rows are a sample, too.
         scale = 1.0 / len(matrix) + 1.0 / self.n_samples_
@@ -297,13 +300,6 @@ class LabelShiftCorrection(VectorCalibrator):
         share = np.bincount(highest(matrix)[0], minlength=self.n_classes_) / len(matrix)
         return share, share * (1.0 - share)
 
-    def _bbse_variance(self, matrix: np.ndarray) -> np.ndarray:
-        """Variance of the shares for one row, from the predicted classes by the inverse confusion matrix."""
-        predicted = self._seen(matrix)[0]
-        inverse = np.linalg.pinv(self.confusion_) * self.shares_[:, None]
-        moved = inverse @ predicted
-        return np.maximum(np.square(inverse) @ predicted - moved**2, 0.0)
-
     def _bbse_weights(self, matrix: np.ndarray) -> np.ndarray:
         seen = self.shares_ > 0.0
         joint = self.confusion_[:, seen]
@@ -327,7 +323,6 @@ class LabelShiftCorrection(VectorCalibrator):
 
 
 def with_weights(calibrator: BaseEstimator, shift: LabelShift) -> CorrectedCalibrator | CorrectedScores:
-    """Return a fitted calibrator of scores or vectors, or none, corrected for a label shift."""
     corrected = CorrectedScores if isinstance(calibrator, BinaryCalibrator) else CorrectedCalibrator
     return corrected(calibrator, shift.weights)
 

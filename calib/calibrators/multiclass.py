@@ -53,6 +53,7 @@ from calib.evidence.binning import BinaryProblems, assign_bins
 from calib.evidence.reductions import (
     fit_classes,
     grouped_problems,
+    has_columns,
     ranked_classes,
     separate_problems,
     top_label,
@@ -199,10 +200,6 @@ def _gives_top(calibrator: MulticlassToBinary) -> bool:
     return calibrator.notion in TOP_NOTIONS
 
 
-def _gives_top_k(calibrator: MulticlassToBinary) -> bool:
-    return calibrator.notion in TOP_K_NOTIONS
-
-
 def _gives_proba(calibrator: MulticlassToBinary) -> bool:
     return calibrator.notion == "class-wise" or (_gives_top(calibrator) and calibrator.complete is not None)
 
@@ -326,8 +323,10 @@ class MulticlassToBinary(Calibrator):
         self.class_names_, self.n_clusters_ = names_given(proba), rows.n_clusters
         code, group_names = self._grouped(groups, rows.n_given)
         by_counts = _bins_distinct(self.binary_calibrator) and not rows.is_weighted
-        if by_counts and self.notion == "class-wise":
-            return self._fit_classes(scores, shape)
+        if by_counts and self.notion == "class-wise" and has_columns(scores):
+            unfitted = clone(self.binary_calibrator)
+            fitted = fit_classes(lambda *problem: copy(unfitted).fit_sorted(*problem), scores)
+            return self.fit_problems(shape, np.full(shape.n_classes, len(scores)), fitted.__getitem__)
         if by_counts and self.bins_top_alone and isinstance(scores, Predictions):
             return self.fit_sorted(shape, *separate_problems(scores, shape))
         if self.has_groups:
@@ -386,17 +385,8 @@ class MulticlassToBinary(Calibrator):
         alone = _gives_top(self) and self.fallback == "identity" and not self.has_groups
         return alone and _bins_distinct(self.binary_calibrator)
 
-    def _fit_classes(self, scores: Any, shape: NotionShape) -> MulticlassToBinary:
-        """Fit class-wise histogram binning of unweighted rows, with few classes sorted at a time."""
-        unfitted = clone(self.binary_calibrator)
-        fitted = fit_classes(lambda *problem: copy(unfitted).fit_sorted(*problem), scores)
-        return self.fit_problems(shape, np.full(shape.n_classes, len(scores)), fitted.__getitem__)
-
     def fit_sorted(
-        self,
-        shape: NotionShape,
-        sizes: np.ndarray,
-        problem: Callable[[int], tuple[np.ndarray, np.ndarray]],
+        self, shape: NotionShape, sizes: np.ndarray, problem: Callable[[int], tuple[np.ndarray, np.ndarray]]
     ) -> MulticlassToBinary:
         """Fit histogram binning to sorted problems of unweighted rows, without groups or `fallback`.
 
@@ -603,7 +593,7 @@ class MulticlassToBinary(Calibrator):
             raise InputError('groups need by="group" or by=("class", "group"); got by="class"')
         return as_groups(groups, n_samples) if groups is not None else (np.empty(0, np.int64), ())
 
-    @available_if(_gives_top_k)
+    @available_if(lambda calibrator: calibrator.notion in TOP_K_NOTIONS)
     def predict_top_k(self, proba: Scores) -> tuple[np.ndarray, np.ndarray] | TopKPrediction:
         """Return the K highest classes of each row and their calibrated scores, both (n, K)."""
         check_is_fitted(self)

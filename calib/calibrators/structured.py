@@ -113,11 +113,7 @@ class StructuredMatrixScaling(StructuredScaling):
     parameters = 1, 1, 1
 
     def __init__(
-        self,
-        *,
-        lambda_intercept: float = 1.0,
-        lambda_diagonal: float = 1.0,
-        lambda_off_diagonal: float = 1.0,
+        self, *, lambda_intercept: float = 1.0, lambda_diagonal: float = 1.0, lambda_off_diagonal: float = 1.0
     ) -> None:
         self.lambda_intercept = lambda_intercept
         self.lambda_diagonal = lambda_diagonal

@@ -114,8 +114,6 @@ class _TopLoss:
         return value, slope / len(self.x) + self.ridge * away, self._step
 
     def _step(self, gradient: np.ndarray) -> np.ndarray:
-        """Solve by conjugate gradients, preconditioned by the diagonal of the positive terms."""
-
         def diagonal(rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             slope = self.slope[rows]
             squares = self.spread[rows] @ slope**2

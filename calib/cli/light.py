@@ -87,15 +87,15 @@ def check(options: Namespace) -> Output[CheckData]:
         if not examination.findings:
             lines.append("  no problems found")
         read_as = [RoleData(*role) for role in roles]
-        found = [_finding_data(finding) for finding in examination.findings]
+        found = [
+            FindingData(
+                each, each.fix is not None, len(each.rows), each.rows[:20].tolist(), each.columns[:20]
+            )
+            for each in examination.findings
+        ]
         data[part] = PartData(raw, raw.n_classes, read_as, examination, examination.log, found)
     code = 0 if all(examination.ok for examination in examinations.values()) else 1
     return Output("\n".join(lines), CheckData(str(options.file), data), code)
-
-
-def _finding_data(finding: Finding) -> FindingData:
-    rows, columns = finding.rows[:20].tolist(), finding.columns[:20]
-    return FindingData(finding, finding.fix is not None, len(finding.rows), rows, columns)
 
 
 def columns_in_words(roles: Sequence[tuple[str, str]]) -> list[str]:
@@ -107,7 +107,6 @@ def columns_in_words(roles: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def app(options: Namespace) -> NoReturn:
-    """Serve the app on this machine until it is stopped."""
     words = [] if options.port is None else ["--server.port", str(options.port)]
     words += [] if options.address is None else ["--server.address", options.address]
     words += ["--server.headless", "false", "--server.showEmailPrompt", "false"] if options.browser else []

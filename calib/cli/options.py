@@ -6,6 +6,7 @@ import argparse
 import math
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 from typing import Any
 
 from calib.base.exceptions import InputError
@@ -28,18 +29,6 @@ class _Later:
 
     def __contains__(self, name: object) -> bool:
         return name in tuple(self)
-
-
-def _methods() -> Iterable[str]:
-    from calib.calibrators.catalogue import METHODS
-
-    return METHODS
-
-
-def _dialects() -> Iterable[str]:
-    from calib.scale.warehouse import DIALECTS
-
-    return DIALECTS
 
 
 def _whole(least: int, most: int) -> type[argparse.Action]:
@@ -106,7 +95,7 @@ def fit(command: ArgumentParser) -> None:
     add("--evaluate", metavar="FILE", help="compare before and after on the rows of this file")
     add("-o", "--output", required=True, metavar="CAL.JSON", help="calibrator file to write")
     method = add("--method", default="histogram", help="default: histogram")
-    method.choices = _Later(_methods)
+    method.choices = _Later(lambda: import_module("calib.calibrators.catalogue").METHODS)
     add("--notion", choices=NOTIONS, help="default: top-label")
     add("--points-per-bin", action=ROWS, metavar="K", help="histogram: rows per bin; default 50")
     add("--n-bins", action=BINS, metavar="B", help="histogram: bins per binary problem, instead of K")
@@ -520,7 +509,7 @@ def sql(command: ArgumentParser) -> None:
     """
     add = command.add_argument
     dialect = add("--dialect", required=True, help="SQL dialect of the warehouse")
-    dialect.choices = _Later(_dialects)
+    dialect.choices = _Later(lambda: import_module("calib.scale.warehouse").DIALECTS)
     add("--table", default="predictions", help="name of the table; default predictions. Names are not quoted")
     add("--predicted", default="predicted", metavar="COLUMN", help="predicted class; default predicted")
     add("--confidence", default="confidence", metavar="COLUMN", help="its confidence; default confidence")
@@ -564,11 +553,11 @@ def names_in_help(command: str) -> dict[str, str]:
         from calib.stats.measures import MEASURES, RULED
 
         return {"metrics": ", ".join(MEASURES), "ruled": " and ".join(RULED)}
-    from calib.calibrators.catalogue import REPORTED, named_methods
+    from calib.calibrators.catalogue import METHODS, REPORTED, named_methods
 
     if command == "report":
         return {"methods": " and ".join([", ".join(REPORTED[:-1]), REPORTED[-1]])}
-    return {"methods": ", ".join(named_methods()), "binary": ", ".join(_methods())}
+    return {"methods": ", ".join(named_methods()), "binary": ", ".join(METHODS)}
 
 
 def _add_file(command: ArgumentParser, *, each_model: bool = True) -> None:

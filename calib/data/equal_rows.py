@@ -126,14 +126,14 @@ class Claims(NamedTuple):
 
 
 def claims_of(rows: Any) -> Claims | None:
-    """Return the claims of predictions; None without labels."""
     labels = rows.labels
     if labels is None:
         return None
     if "one score" in rows.has:
         return Claims(getattr(rows, rows.scored_by), labels == 1, labels)
     if "every label" in rows.has:
-        return Claims(rows.scores[:, 0], labels[:, 0], row_codes(labels))
+        row_code = np.unique(labels, axis=0, return_inverse=True)[1].reshape(-1)
+        return Claims(rows.scores[:, 0], labels[:, 0], row_code)
     return Claims(rows.confidence, rows.label == labels, labels, rows.label)
 
 
@@ -343,11 +343,6 @@ def design_effect(copies: np.ndarray) -> float:
     """Return the variance inflation of a mean because of copies: rows divided by effective rows."""
     sizes = np.bincount(copies).astype(np.float64)
     return float(sizes @ sizes / len(copies))
-
-
-def row_codes(labels: np.ndarray) -> np.ndarray:
-    """Return a number for each row of an (n, L) bool array, equal for equal rows."""
-    return np.unique(labels, axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def overlap(rows: Any, fitted_on: Any) -> Overlap | None:

@@ -80,7 +80,6 @@ def taken_over(array: np.ndarray) -> tuple[np.ndarray, bool]:
 
 
 def may_change(array: np.ndarray) -> bool:
-    """Whether an array, or the array that it is a view of, can still be changed."""
     base = array.base
     return array.flags.writeable or (isinstance(base, np.ndarray) and base.flags.writeable)
 

@@ -54,6 +54,7 @@ from calib.data.validation import (
     n_axes,
     opened,
     plain,
+    some_of,
 )
 from calib.data.weights import effective_rows
 
@@ -331,7 +332,12 @@ class Announcement:
         """Return the rows that `split` takes for calibration and for evaluation, ascending int64 indices."""
         labels = check_labelled(self.labels, "split")
         check_share(calibration, "calibration", 0.5)
-        unit = self._units()
+        column = column_of(self, ID)
+        if self.cluster is not None or column is None:
+            unit = units_of(exact_copies(self) if self.cluster is None else self.cluster, self.n_samples)
+        else:  # rows without an id stand alone
+            codes, ids = pd.factorize(column)
+            unit = np.where(codes < 0, len(ids) + np.arange(len(codes)), codes)
         by_label = in_order_of_strata(labels, unit, random_state)
         n_units = len(by_label)
         # Systematic sampling along the rows sorted by label.
@@ -343,14 +349,6 @@ class Announcement:
             )
         fitted = np.isin(unit, by_label[chosen])
         return np.flatnonzero(fitted), np.flatnonzero(~fitted)
-
-    def _units(self) -> np.ndarray:
-        """Return a number for each row, (n,) int64: equal in a cluster, else for an id, else for copies."""
-        column = column_of(self, ID)
-        if self.cluster is not None or column is None:
-            return units_of(exact_copies(self) if self.cluster is None else self.cluster, self.n_samples)
-        codes, ids = pd.factorize(column)
-        return np.where(codes < 0, len(ids) + np.arange(len(codes)), codes)
 
     def in_order_of(self, class_names: Sequence[str] | None) -> Self:
         """Return the rows with their classes in the order of other class names; refuse other classes.
@@ -416,14 +414,14 @@ class _OfLists(Announcement):
         """Return the same rows with these true classes; names that were never predicted are added."""
         names = self.class_names
         if names is not None:
-            names = tuple(dict.fromkeys((*names, *_texts_of(labels))))
+            names = tuple(dict.fromkeys((*names, *_names_within(labels))))
             labels = label_codes(labels, names)
         return self._with(labels=owned(as_labels(labels, self.n_samples, None)), class_names=names)
 
     def _settle_lists(self, scores: np.ndarray) -> None:
         """Translate predicted and true classes into codes; by default their texts are the names."""
         announced, labels = self._codes()
-        names = self.class_names or _names_within(announced, labels)
+        names = self.class_names or _names_within(announced, labels) or None
         names = None if names is None else as_names(names, len(names))
         n_classes = None if names is None else len(names)
         announced = np.asarray(plain(announced) if names is None else label_codes(announced, names))
@@ -507,15 +505,8 @@ class Predictions(_OfColumns):
 
     def _drop_unlabelled(self, labels: Values) -> None:
         given = np.asarray(plain(labels))
-        if given.dtype.kind in "OUST":
-            known = np.array(
-                [
-                    value is not None and value == value and str(value) not in ("", "-1")
-                    for value in given.ravel()
-                ]
-            )
-        else:
-            known = np.isfinite(given.astype(np.float64)).ravel() & (given.ravel() != -1)
+        flat = pd.Series(given.ravel())
+        known = ~(flat.isna() | flat.isin(["", "-1", -1, np.inf, -np.inf])).to_numpy()
         if not known.any() or len(known) != len(np.asarray(plain(self.proba))):
             raise InputError("labels must hold one label per row" if known.any() else "no row has a label")
         state: dict[str, Any] = {"class_names": self.class_names or column_names(self.proba)}
@@ -790,7 +781,7 @@ class MultilabelPrediction(_OfColumns):
         """Return the rows as predictions of one class: the probability that it is true."""
         names = self.class_names
         if name not in names:
-            raise InputError(f"there is no class {name!r}; the classes are {_listed(names)}")
+            raise InputError(f"there is no class {name!r}; the classes are {some_of(names)}")
         at = names.index(name)
         return BinaryPrediction(
             self.scores[:, at],
@@ -832,7 +823,6 @@ def assessed_as_stated(rows: Announcement) -> Announcement:
 
 
 def replace_scores(rows: Announcement, scores: np.ndarray) -> Announcement:
-    """Return the same rows with other scores of the same shape."""
     return rows._with(**{rows.scored_by: owned(scores)})
 
 
@@ -854,7 +844,7 @@ def columns_in_order(held: tuple[str, ...], names: tuple[str, ...]) -> np.ndarra
         return None
     strange = sorted(set(held) - set(names))
     if strange:
-        raise InputError(f"class {strange[0]!r} is none of the expected classes {_listed(names)}")
+        raise InputError(f"class {strange[0]!r} is none of the expected classes {some_of(names)}")
     columns = {name: code for code, name in enumerate(held)}
     return np.array([columns[name] for name in names])
 
@@ -866,21 +856,17 @@ def _moved(arrays: Sequence[np.ndarray | None], held: tuple[str, ...], names: tu
     for codes, given in zip(moved, arrays, strict=True):
         if codes is not None and given is not None and (codes < 0).any():
             strange = held[int(given[codes < 0].flat[0])]
-            raise InputError(f"class {strange!r} is none of the expected classes {_listed(names)}")
+            raise InputError(f"class {strange!r} is none of the expected classes {some_of(names)}")
     return moved
 
 
-def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(repr(name) for name in names[:5]) + ", ..." * (len(names) > 5)
-
-
-def _names_within(*columns: Any) -> tuple[str, ...] | None:
-    """Return the distinct texts of predicted and true classes, ascending; None if they are codes."""
+def _names_within(*columns: Any) -> tuple[str, ...]:
+    """Return the distinct texts of predicted and true classes, ascending; none if they are codes."""
     arrays = [np.asarray(plain(column)) for column in columns if column is not None]
     if not all(
         array.dtype.kind in "OUST" and any(isinstance(x, str) for x in array.flat) for array in arrays
     ):
-        return None
+        return ()
     return tuple(np.unique(np.concatenate([array.ravel().astype(str) for array in arrays])).tolist())
 
 
@@ -943,7 +929,7 @@ def announced(scores: Values, y_true: Values | None = None, what: str = "scores"
     are not copied.
     """
     names, array = opened(scores)
-    texts = () if y_true is None else _texts_of(y_true)
+    texts = () if y_true is None else _names_within(y_true)
     if names is None and n_axes(array) == 1:
         score = as_scores(array, ndim=1, what=what)
         names = texts if len(texts) == 2 else ("0", "1")
@@ -959,14 +945,6 @@ def announced(scores: Values, y_true: Values | None = None, what: str = "scores"
             names = texts
     codes = None if y_true is None else as_labels(label_codes(y_true, names), *matrix.shape).view()
     return Predictions._of(proba=matrix.view(), labels=codes, class_names=names)
-
-
-def _texts_of(values: Values) -> tuple[str, ...]:
-    """Return the distinct texts among values, ascending; none if the values are numbers."""
-    given = np.asarray(plain(values))
-    if given.dtype.kind not in "OUST" or given.ndim != 1 or not any(isinstance(x, str) for x in given):
-        return ()
-    return tuple(np.unique(given.astype(str)).tolist())
 
 
 def names_given(scores: Any) -> tuple[str, ...] | None:
@@ -986,7 +964,7 @@ def check_same_classes(calibrator: Any, scores: Any) -> None:
     if isinstance(scores, _OfLists) and fitted[: len(given)] == given:
         return  # the codes are the same
     if strange := [name for name in given if name not in fitted]:
-        raise InputError(f"class {strange[0]!r} was not in the fit, whose classes are {_listed(fitted)}")
+        raise InputError(f"class {strange[0]!r} was not in the fit, whose classes are {some_of(fitted)}")
     differs = [given_name != fitted_name for given_name, fitted_name in zip(given, fitted, strict=False)]
     at = differs.index(True) if any(differs) else len(given)
     held = f"{given[at]!r} is at place {at}" if at < len(given) else f"there are {len(given)} classes"

@@ -105,10 +105,7 @@ def rows_shared_by_id(now: Any, before: Any) -> tuple[Any, Any] | None:
     shared = np.flatnonzero(ids_now.isin(ids_before))
     if not 2 * len(shared) >= min(len(ids_now), len(ids_before)) > 0:
         return None
-    found = {
-        "now": now.take(shared),
-        "baseline": before.take(ids_before.get_indexer(ids_now[shared])),
-    }
+    found = {"now": now.take(shared), "baseline": before.take(ids_before.get_indexer(ids_now[shared]))}
     return tuple(on_common_rows(found).values())
 
 

@@ -70,7 +70,6 @@ def _iso_dates(texts: list[str]) -> dict[str, str] | None:
 
 
 def is_time(name: str) -> bool:
-    """Whether a column of numbers holds times, by its name."""
     return _CLOCK.fullmatch(name.strip()) is not None
 
 

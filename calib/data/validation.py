@@ -26,11 +26,7 @@ _PREFIXED = re.compile(
 NO_NUMBERS = {"c": "complex numbers", "M": "dates or times", "m": "durations"}
 
 #: What stands for a masked value, by kind of array; None in any other kind.
-MISSING_VALUES = {
-    **dict.fromkeys("biuf", np.nan),
-    "M": np.datetime64("NaT"),
-    "m": np.timedelta64("NaT"),
-}
+MISSING_VALUES = {**dict.fromkeys("biuf", np.nan), "M": np.datetime64("NaT"), "m": np.timedelta64("NaT")}
 
 
 def plain(values: Any) -> Any:
@@ -81,6 +77,13 @@ def n_axes(values: Any) -> int:
     except ValueError:
         raise InputError("every row must hold the same number of values; got rows of other lengths") from None
     return 1 if len(shape) == 2 and shape[1] == 1 else len(shape)
+
+
+def check_shape(found: tuple[int, ...], wanted: int | tuple[int, ...], what: str) -> None:
+    """Refuse an array of another shape; a number of rows stands for one axis."""
+    wanted = (wanted,) if isinstance(wanted, int) else wanted
+    if found != wanted:
+        raise InputError(f"{what}: expected shape {wanted}, got {found}")
 
 
 def check_order(labels: Any, scores: Any) -> None:
@@ -199,10 +202,7 @@ def as_labels(y_true: Values, n_samples: int, n_classes: int | None, what: str =
                 "pass Predictions(proba, labels, class_names), or a frame with named columns"
             )
         array = label_codes(array, names)
-    if array.shape != (n_samples,):
-        raise InputError(
-            f"{what} must hold one class code per row: expected shape ({n_samples},), got {array.shape}"
-        )
+    check_shape(array.shape, n_samples, f"{what} must hold one class code per row")
     if array.dtype.kind not in "iub":
         as_float = as_floats(array, ndim=1, what=what)
         whole = np.isfinite(as_float) & (as_float == np.round(as_float))
@@ -236,10 +236,7 @@ def _from_one_hot(matrix: np.ndarray, what: str) -> np.ndarray:
 def as_weights(sample_weight: Values, n_samples: int) -> np.ndarray:
     """Return (n,) float64 weights, finite, none negative and not all 0, or raise `InputError`."""
     weights = as_finite(sample_weight, ndim=1, what="sample_weight").astype(np.float64)
-    if len(weights) != n_samples:
-        raise InputError(
-            f"sample_weight must hold one weight per row: expected shape ({n_samples},), got {weights.shape}"
-        )
+    check_shape(weights.shape, n_samples, "sample_weight must hold one weight per row")
     if weights.min() < 0.0:
         row = int(weights.argmin())
         raise InputError(f"sample_weight must be 0 or more; got {weights[row]:.6g} in row {row}")
@@ -250,11 +247,8 @@ def as_weights(sample_weight: Values, n_samples: int) -> np.ndarray:
 
 def as_clusters(cluster: Values, n_samples: int) -> np.ndarray:
     """Return (n,) int64 ids of clusters: whole numbers and times unchanged, texts as 64-bit hashes."""
-    given = pd.Series(plain(cluster)) if np.ndim(cluster) == 1 else None
-    if given is None or len(given) != n_samples:
-        raise InputError(
-            f"cluster must hold one id per row: expected shape ({n_samples},), got {np.shape(cluster)}"
-        )
+    check_shape(np.shape(cluster), n_samples, "cluster must hold one id per row")
+    given = pd.Series(plain(cluster))
     values = given.to_numpy(dtype=object if given.dtype.kind not in "biufmM" else None, na_value=np.nan)
     missing = pd.isna(values) if values.dtype != object else pd.isna(values) | (values == "")
     if missing.any():
@@ -285,10 +279,7 @@ def as_groups(groups: Values, n_samples: int) -> tuple[np.ndarray, tuple[str, ..
 
     Groups are compared by their text: 1, 1.0 and "1" are the same; a missing or empty text is "(missing)".
     """
-    if np.shape(groups) != (n_samples,):
-        raise InputError(
-            f"groups must hold one value per row: expected shape ({n_samples},), got {np.shape(groups)}"
-        )
+    check_shape(np.shape(groups), n_samples, "groups must hold one value per row")
     code, values = pd.factorize(pd.Series(groups).reset_index(drop=True), use_na_sentinel=True)
     texts = np.array([*(group_name(value) for value in values), MISSING], dtype=object)
     names, place = np.unique(texts[code], return_inverse=True)
@@ -354,12 +345,15 @@ def label_codes(labels: Values, names: tuple[str, ...]) -> np.ndarray:
         codes = {match["name"]: code for code, match in enumerate(matches) if match is not None} or codes
     unknown = sorted({label for label in flat if label not in codes})
     if unknown:
-        listed = ", ".join(repr(name) for name in names[:5]) + (", ..." if len(names) > 5 else "")
         raise InputError(
             f"{len(unknown)} label name(s) match no class, for example {unknown[0]!r}; "
-            f"the classes are {listed}. Pass class_names in column order."
+            f"the classes are {some_of(names)}. Pass class_names in column order."
         )
     return np.array([codes[label] for label in flat], dtype=np.int64).reshape(array.shape)
+
+
+def some_of(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:5])) + ", ..." * (len(names) > 5)
 
 
 def count_votes(votes: Values, names: tuple[str, ...], n_samples: int) -> np.ndarray:
@@ -416,10 +410,7 @@ def as_outcomes(values: Values, shape: int | tuple[int, ...], what: str = "outco
     happened, wanted = np.asarray(plain(values)), (shape,) if isinstance(shape, int) else shape
     if happened.shape == (*wanted, 1):
         happened = happened[..., 0]
-    if happened.shape != wanted:
-        raise InputError(
-            f"{what} must hold one value per score: expected shape {wanted}, got {happened.shape}"
-        )
+    check_shape(happened.shape, wanted, f"{what} must hold one value per score")
     if happened.dtype != bool:
         if not np.isin(happened, (0, 1)).all():
             raise InputError(f"{what} must be 0 or 1 (or booleans)")
@@ -432,10 +423,7 @@ def binary_outcomes(y_true: Values, n_samples: int) -> np.ndarray:
     labels = np.asarray(plain(y_true))
     if labels.shape == (n_samples, 1):
         labels = labels[:, 0]
-    if labels.shape != (n_samples,):
-        raise InputError(
-            f"1-D scores need one label per row: expected shape ({n_samples},), got {labels.shape}"
-        )
+    check_shape(labels.shape, n_samples, "1-D scores need one label per row")
     if labels.dtype == bool or (labels.dtype.kind in "iuf" and np.isin(labels, (0, 1)).all()):
         return labels.astype(bool)
     as_text = labels.astype(str) if labels.dtype.kind in "OUST" else labels

@@ -74,9 +74,5 @@ def simulated_columns(rows: Predictions, seed: int = 0) -> pd.DataFrame:
     other = np.array(["north", "south", "west"])[random.choice(3, n_samples, p=[0.5, 0.3, 0.2])]
     days = np.datetime64("2025-01-01") + random.integers(0, 365, n_samples)
     return pd.DataFrame(
-        {
-            SITE: np.where(east, "east", other),
-            AGE: random.integers(18, 91, n_samples),
-            DAY: days.astype(str),
-        }
+        {SITE: np.where(east, "east", other), AGE: random.integers(18, 91, n_samples), DAY: days.astype(str)}
     )

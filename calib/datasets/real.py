@@ -109,8 +109,8 @@ def covtype(
             f"COVTYPE needs at least 100 rows and 2 cover types to fit a model; got {n_rows} rows and "
             f"{n_types} cover type(s)"
         )
-    calibration, evaluation = predict(*source, model, random_state)
-    counts = np.bincount(evaluation[1])
+    (fit_proba, fit_labels), (proba, labels) = predict(*source, model, random_state)
+    counts = np.bincount(labels)
     learner = "random forest" if model == "forest" else "logistic regression"
     return Example(
         name="covtype" if model == "forest" else "covtype-3",
@@ -120,8 +120,8 @@ def covtype(
             f"frequent is {counts.max() / counts[counts > 0].min():,.0f} times as frequent as the rarest."
         ),
         simulated=False,
-        calibration=Predictions(calibration[0], calibration[1], names),
-        evaluation=Predictions(evaluation[0], evaluation[1], names),
+        calibration=Predictions(fit_proba, fit_labels, names),
+        evaluation=Predictions(proba, labels, names),
     )
 
 

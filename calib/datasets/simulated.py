@@ -99,7 +99,6 @@ def perfect(
     n_samples: int = 10_000,
     n_classes: int = 10,
     *,
-    spread: float = 4.0,
     random_state: int | np.random.Generator | None = RANDOM_STATE,
 ) -> Example:
     """Draw a population that is calibrated in every sense: labels follow their rows' own probabilities.
@@ -110,13 +109,11 @@ def perfect(
     ----------
     n_samples, n_classes, random_state
         Evaluation rows, classes and the seed.
-    spread : float
-        Standard deviation of the normal logits: larger is more confident.
     """
     rng = np.random.default_rng(random_state)
 
     def draw(n: int) -> Predictions:
-        proba = softmax(spread * rng.standard_normal((n, n_classes)), axis=1)
+        proba = softmax(4.0 * rng.standard_normal((n, n_classes)), axis=1)
         return Predictions(proba, draw_labels(proba, rng))
 
     evaluation = draw(n_samples)
@@ -280,7 +277,12 @@ def covtype_simulated(
     s_c) with a shift s_c > 0 per class. The other classes share the other votes and the remaining probability
     alike, and the true classes have COVTYPE's shares.
     """
-    chances = _vote_chances()
+    # P(votes | predicted class), (7, 71): beta densities on the grid of `_VOTES`, normalised.
+    u = (np.arange(len(_VOTES)) + 0.5) / len(_VOTES)
+    mean = ((_MEAN_VOTES * _TREES - _VOTES[0]) / (_TREES - _VOTES[0]))[:, None]
+    log_density = (mean * _CONCENTRATION - 1) * np.log(u) + ((1 - mean) * _CONCENTRATION - 1) * np.log1p(-u)
+    chances = np.exp(log_density)
+    chances /= chances.sum(axis=1, keepdims=True)
     truth_by_votes = expit(_SLOPE * logit(_VOTES / _TREES) + _SHIFT[:, None])
     right = (chances * truth_by_votes).sum(axis=1)
     label_given_prediction = np.diag(right) + (1.0 - right)[:, None] * _ERRORS
@@ -309,15 +311,6 @@ def covtype_simulated(
         "another, and confidences in steps of 0.01 that are too low for every predicted class.",
         truth=truth,
     )
-
-
-def _vote_chances() -> np.ndarray:
-    """P(votes | predicted class), (7, 71): beta densities on the grid of `_VOTES`, normalised."""
-    u = (np.arange(len(_VOTES)) + 0.5) / len(_VOTES)
-    mean = ((_MEAN_VOTES * _TREES - _VOTES[0]) / (_TREES - _VOTES[0]))[:, None]
-    log_density = (mean * _CONCENTRATION - 1) * np.log(u) + ((1 - mean) * _CONCENTRATION - 1) * np.log1p(-u)
-    density = np.exp(log_density)
-    return density / density.sum(axis=1, keepdims=True)
 
 
 def _other_votes(label: np.ndarray, top: np.ndarray, rng: np.random.Generator) -> np.ndarray:

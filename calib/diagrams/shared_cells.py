@@ -40,12 +40,8 @@ class SharedCells(ReducedRows):
         cut = _evidence_of(reference, scores).problems(problems.notion, top_k)
         self._cut = replace(cut, row_weights=problems.row_weights)
         super().__init__(replace(self._cut, scores=_in_order_of(cut, problems)))
-        self.clusters = scores.clusters
+        self.strategy, self.clusters = "discrete", scores.clusters
         self.dependence = scores.dependence
-
-    @property
-    def strategy(self) -> Strategy:
-        return "discrete"
 
     def cells(
         self,

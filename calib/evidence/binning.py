@@ -304,6 +304,11 @@ def bin_statistics(
     lower[by_width], upper[by_width] = bin_[by_width] / n_bins, (bin_[by_width] + 1) / n_bins
     if by_value.any():
         n_bins = max(n_bins, int(bin_[by_value].max()) + 1)
+    if variance:
+        chance = problems.scores.astype(np.float64)
+        chance *= 1.0 - chance
+        if problems.is_weighted:
+            chance *= problems.weights**2
     return BinStatistics(
         shape=problems.shape,
         strategy="mixed" if len(used) > 1 else used[0],
@@ -319,16 +324,8 @@ def bin_statistics(
         mean_outcome=mean_outcome,
         weight=weight,
         square=square,
-        variance=_variances(problems, start) if variance else None,
+        variance=np.add.reduceat(chance, start) if variance else None,
     )
-
-
-def _variances(problems: BinaryProblems, start: np.ndarray) -> np.ndarray:
-    chance = problems.scores.astype(np.float64)
-    chance *= 1.0 - chance
-    if problems.is_weighted:
-        chance *= problems.weights**2
-    return np.add.reduceat(chance, start)
 
 
 def bin_columns(
@@ -371,10 +368,8 @@ def bin_columns(
     counts, happened, *score_sums = (np.sum(columns, axis=0) for columns in zip(*parts, strict=True))
     by_column = counts.reshape(n_columns, n_bins)
     by_column[:, 0] = n_samples - by_column[:, 1:].sum(axis=1)
-    cells = _cells_of_sums(counts, score_sums[0], happened, shape, n_bins, n_samples)
-    if not variance:
-        return cells
-    return replace(cells, variance=(score_sums[0] - score_sums[1])[np.flatnonzero(counts)])
+    variances = [score_sums[0] - score_sums[1]] if variance else []
+    return _cells_of_sums([counts, score_sums[0], happened, *variances], shape, n_bins, n_samples)
 
 
 def true_places(true: np.ndarray, n_columns: int) -> np.ndarray:
@@ -401,35 +396,12 @@ def bin_entries(
         return count.sum(axis=1), score.sum(axis=1), count[:, 1]
 
     parts = map_threads(sums, row_blocks(len(scores), 1))
-    counts, score_sums, outcome_sums = (np.sum(columns, axis=0) for columns in zip(*parts, strict=True))
-    return _cells_of_sums(counts, score_sums, outcome_sums, shape, n_bins, len(scores))
-
-
-def _cells_of_sums(
-    counts: np.ndarray,
-    score_sums: np.ndarray,
-    outcome_sums: np.ndarray,
-    shape: NotionShape,
-    n_bins: int,
-    n_samples: int,
-) -> BinStatistics:
-    cell = np.flatnonzero(counts)
-    count = counts[cell]
-    means = score_sums[cell] / count, outcome_sums[cell] / count
-    return uniform_cells(shape, n_bins, n_samples, cell, count, *means, count, count)
+    totals = [np.sum(columns, axis=0) for columns in zip(*parts, strict=True)]
+    return _cells_of_sums(totals, shape, n_bins, len(scores))
 
 
 def uniform_cells(
-    shape: NotionShape,
-    n_bins: int,
-    n_samples: int,
-    cell: np.ndarray,
-    count: np.ndarray,
-    mean_score: np.ndarray,
-    mean_outcome: np.ndarray,
-    weight: np.ndarray,
-    square: np.ndarray,
-    variance: np.ndarray | None = None,
+    shape: NotionShape, n_bins: int, n_samples: int, cell: np.ndarray, count: np.ndarray, **columns: Any
 ) -> BinStatistics:
     """Return the cells of equal-width bins; `cell` is problem times B plus bin, ascending."""
     problem, bin_ = cell // n_bins, cell % n_bins
@@ -444,12 +416,19 @@ def uniform_cells(
         lower=bin_ / n_bins,
         upper=(bin_ + 1) / n_bins,
         count=count,
-        mean_score=mean_score,
-        mean_outcome=mean_outcome,
-        weight=weight,
-        square=square,
-        variance=variance,
+        **columns,
     )
+
+
+def _cells_of_sums(
+    sums: Sequence[np.ndarray], shape: NotionShape, n_bins: int, n_samples: int
+) -> BinStatistics:
+    """Return the cells that have entries, of counts, sums of scores and of outcomes, and any variances."""
+    cell = np.flatnonzero(sums[0])
+    count, score, outcome, *further = (each[cell] for each in sums)
+    columns = {"mean_score": score / count, "mean_outcome": outcome / count, "weight": count, "square": count}
+    columns |= dict(zip(("variance",), further, strict=False))
+    return uniform_cells(shape, n_bins, n_samples, cell, count, **columns)
 
 
 def uniform_edges(n_bins: int) -> np.ndarray:

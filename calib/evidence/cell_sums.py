@@ -79,7 +79,6 @@ class CellSums(Result):
         return self.place % 2
 
     def of(self, chosen: np.ndarray) -> CellSums:
-        """Return the entries in the mask `chosen`."""
         return CellSums(self.place[chosen], self.count[chosen], self.high[:, chosen], self.low[:, chosen])
 
     def total(self, name: str) -> np.ndarray:

@@ -68,7 +68,6 @@ class Clusters:
 
     @property
     def independent(self) -> bool:
-        """Whether no two rows belong together."""
         return self.n_clusters == len(self.code)
 
     @property
@@ -99,15 +98,12 @@ class Clusters:
         return Clusters.of(None, len(self.code)) if pairs == len(np.unique(group)) else self
 
     def take(self, rows: np.ndarray | slice) -> Clusters:
-        """Return the clusters of the chosen rows."""
         chosen = self.code[rows]
         return Clusters.of(None if self.independent else chosen, len(chosen))
 
 
 @dataclass(frozen=True, eq=False)
 class Dependence:
-    """How the outcomes of rows depend on each other."""
-
     cluster: np.ndarray  #: (n,) int64 array: number of the cluster of each row, 0..G-1
     correlation: float  #: Correlation r of the latent numbers of two rows of a cluster, in [0, 1)
 

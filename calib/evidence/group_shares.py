@@ -32,12 +32,10 @@ class Shares:
         return self.happened - self.score
 
     def of(self, chosen: np.ndarray) -> Shares:
-        """Return the chosen sets."""
         return Shares(*(values[chosen] for values in vars(self).values()))
 
     @classmethod
     def joined(cls, parts: Sequence[Shares]) -> Shares:
-        """Return the sets of all parts."""
         return cls(*map(np.concatenate, zip(*(vars(part).values() for part in parts), strict=True)))
 
 

@@ -20,7 +20,7 @@ from scipy.special import bdtr, chdtrc, ndtr
 
 from calib.base.exceptions import InputError
 from calib.data.predictions import Values
-from calib.data.validation import as_clusters, as_scores, plain
+from calib.data.validation import as_clusters, as_scores, check_shape, plain
 from calib.evidence.clusters import Clusters
 
 #: How rows were chosen to be labelled.
@@ -75,10 +75,7 @@ class JudgedRows:
         given = np.asarray(plain(human), dtype=object)
         given = given[:, None] if given.ndim == 1 else given
         if given.ndim != 2 or len(given) != n:
-            raise InputError(
-                f"human must hold a label per row, blank if there is none: expected shape ({n},) or ({n}, "
-                f"raters), got {np.shape(human)}"
-            )
+            check_shape(np.shape(human), n, "human must hold a label per row (and rater), blank without one")
         labels, label_names = _classes(given.ravel(), "human")
         key = {name.casefold(): place for place, name in enumerate(names)}
         if label_names and not any(name.casefold() in key for name in label_names):
@@ -100,8 +97,8 @@ class JudgedRows:
         row = np.flatnonzero(counts.any(axis=1))
         votes = counts[row] / counts[row].sum(axis=1, keepdims=True)
         score = None if confidence is None else as_scores(confidence, ndim=1, what="confidence")
-        if score is not None and len(score) != n:
-            raise InputError(f"confidence must hold one number per row: expected {n:,}, got {len(score):,}")
+        if score is not None:
+            check_shape(score.shape, n, "confidence must hold one number per row")
         if labelled_by is not None:
             _refuse_models(np.asarray(plain(labelled_by), dtype=object), n, row)
         each = np.ones(len(row)) if weight is None else _weights(weight, n, row)
@@ -119,7 +116,6 @@ class JudgedRows:
 
     @cached_property
     def labelled(self) -> np.ndarray:
-        """Whether each row is labelled, (n,) bool."""
         return np.bincount(self.row, minlength=self.n_rows).astype(bool)
 
     @cached_property
@@ -226,10 +222,9 @@ def _classes(values: Any, what: str) -> tuple[np.ndarray, tuple[str, ...]]:
 
 def _weights(weight: Values, n: int, row: np.ndarray) -> np.ndarray:
     each = np.asarray(plain(weight), dtype=np.float64)
-    if each.shape != (n,):
-        raise InputError(f"weight must hold one number per row: expected shape ({n},), got {each.shape}")
-    if not (np.isfinite(each[row]) & (each[row] > 0.0)).all():
-        wrong = row[~(np.isfinite(each[row]) & (each[row] > 0.0))]
+    check_shape(each.shape, n, "weight must hold one number per row")
+    wrong = row[~(np.isfinite(each[row]) & (each[row] > 0.0))]
+    if len(wrong):
         raise InputError(
             f"weight must be above 0 in every labelled row (1 / its chance to be labelled); got "
             f"{each[wrong[0]]:g} in row {wrong[0]}"
@@ -238,8 +233,7 @@ def _weights(weight: Values, n: int, row: np.ndarray) -> np.ndarray:
 
 
 def _refuse_models(labelled_by: np.ndarray, n: int, row: np.ndarray) -> None:
-    if labelled_by.shape != (n,):
-        raise InputError(f"labelled_by must hold one name per row: expected {n:,}, got {labelled_by.shape}")
+    check_shape(labelled_by.shape, n, "labelled_by must hold one name per row")
     for name in dict.fromkeys(map(str, labelled_by[row].tolist())):
         if _MODELS.search(name):
             raise InputError(

@@ -39,7 +39,11 @@ def problems_of(rows: Announcement, notion: Notion, top_k: int | None = None) ->
         return _sorted_problems(shape, len(event), None, event, outcomes_of(rows))
     labels = rows.truth
     if isinstance(rows, TopKPrediction) and notion in TOP_K_NOTIONS:
-        return _ranked_problems(rows, notion, top_k)
+        if top_k is not None and top_k > rows.n_ranks:
+            raise InputError(f"top_k must be at most {rows.n_ranks}, the number of ranks; got {top_k}")
+        shape = NotionShape.of(notion, n_classes_of(rows), rows.n_ranks if top_k is None else top_k)
+        ranks = slice(shape.n_ranks)
+        return _problems_of_ranks(shape, labels, rows.ranked[:, ranks], rows.scores[:, ranks])
     if isinstance(rows, (TopLabelPrediction, TopKPrediction)):
         shape = NotionShape.of(notion, n_classes_of(rows), top_k)
         return _top_problems(shape, labels, rows.label, rows.confidence)
@@ -57,19 +61,8 @@ def n_classes_of(rows: TopLabelPrediction | TopKPrediction) -> int:
     return max(rows.n_classes, int(np.max(rows.truth)) + 1)
 
 
-def _ranked_problems(rows: TopKPrediction, notion: Notion, top_k: int | None) -> BinaryProblems:
-    if top_k is not None and top_k > rows.n_ranks:
-        raise InputError(f"top_k must be at most {rows.n_ranks}, the number of ranks; got {top_k}")
-    n_ranks = rows.n_ranks if top_k is None else top_k
-    shape = NotionShape.of(notion, n_classes_of(rows), n_ranks)
-    return _problems_of_ranks(shape, rows.truth, rows.ranked[:, :n_ranks], rows.scores[:, :n_ranks])
-
-
 def _problems_of_ranks(
-    shape: NotionShape,
-    labels: np.ndarray,
-    ranked: np.ndarray,
-    confidences: np.ndarray,
+    shape: NotionShape, labels: np.ndarray, ranked: np.ndarray, confidences: np.ndarray
 ) -> BinaryProblems:
     owner = shape.problems_of(ranked, np.arange(shape.n_ranks))
     outcome = ranked == labels[:, None]
@@ -137,7 +130,6 @@ def separate_problems(
 
 
 def has_columns(rows: Announcement) -> TypeGuard[Predictions | MultilabelPrediction]:
-    """Whether every class has a score."""
     return isinstance(rows, (Predictions, MultilabelPrediction))
 
 
@@ -173,21 +165,14 @@ def _best_by_rounds(block: np.ndarray, k: int) -> np.ndarray:
 
 
 def _top_problems(
-    shape: NotionShape,
-    labels: np.ndarray,
-    predicted: np.ndarray,
-    confidence: np.ndarray,
+    shape: NotionShape, labels: np.ndarray, predicted: np.ndarray, confidence: np.ndarray
 ) -> BinaryProblems:
     owner = shape.problems_of(predicted) if shape.n_problems > 1 else None
     return _sorted_problems(shape, len(labels), owner, confidence, predicted == labels)
 
 
 def _sorted_problems(
-    shape: NotionShape,
-    n_samples: int,
-    owner: np.ndarray | None,
-    scores: np.ndarray,
-    outcomes: np.ndarray,
+    shape: NotionShape, n_samples: int, owner: np.ndarray | None, scores: np.ndarray, outcomes: np.ndarray
 ) -> BinaryProblems:
     """Sort entries and cut them into problems; each n entries are one claim about the n rows."""
     if owner is None:
@@ -293,9 +278,7 @@ def _each_class(
 
 
 def bin_each_class(
-    function: Callable[[int, BinaryProblems], Fitted],
-    labels: np.ndarray,
-    matrix: np.ndarray,
+    function: Callable[[int, BinaryProblems], Fitted], labels: np.ndarray, matrix: np.ndarray
 ) -> list[Fitted]:
     """Apply a function to the class-wise problem of each class, sorted class by class."""
     n_samples, n_classes = matrix.shape

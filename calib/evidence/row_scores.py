@@ -30,7 +30,6 @@ TINY = float(np.finfo(np.float64).eps)
 
 
 def weighted_mean(values: np.ndarray, weights: np.ndarray) -> float:
-    """Mean of (n,) values with weights."""
     return float(values @ weights / weights.sum())
 
 
@@ -54,7 +53,6 @@ def row_values(rows: Announcement, metric: str) -> np.ndarray:
 
 
 def _right(rows: Announcement) -> np.ndarray:
-    """Return whether each row is right, (n,) bool."""
     if isinstance(rows, ConfidencePrediction):
         return outcomes_of(rows)
     return top_label(rows)[0] == rows.truth

@@ -92,7 +92,13 @@ class Rows:
         #: Which of the given rows count
         self.counts: np.ndarray | slice = weights.counts
         some = isinstance(weights.counts, np.ndarray)
-        self.predictions: Announcement = predictions.take(weights.counts) if some else predictions
+        rows = predictions.take(weights.counts) if some else predictions
+        self.predictions: Announcement = rows
+        self.kind: str = rows.kind  #: Kind of the predictions, see `calib.data.kinds`
+        self.notion: Notion = KINDS[rows.kind].notion
+        self.strategy: Strategy = rows.strategy  #: Bins that assess the scores
+        self.class_names: tuple[str, ...] | None = rows.class_names
+        self.n_samples: int = rows.n_samples
         self.labels = self.predictions.truth  #: True classes or outcomes, as the predictions hold them
         self.weights: np.ndarray = weights.each  #: (n,) float64: Weights, with mean 1
         self.is_weighted: bool = weights.differ  #: Whether weights differ
@@ -100,28 +106,6 @@ class Rows:
             (problem.notion, None): problem for problem in problems
         }
         self._areas: dict[Notion, Area] = {}
-
-    @property
-    def kind(self) -> str:
-        """Kind of the predictions, see `calib.data.kinds`."""
-        return self.predictions.kind
-
-    @property
-    def strategy(self) -> Strategy:
-        """Bins that assess the scores."""
-        return self.predictions.strategy
-
-    @property
-    def notion(self) -> Notion:
-        return KINDS[self.kind].notion
-
-    @property
-    def class_names(self) -> tuple[str, ...] | None:
-        return self.predictions.class_names
-
-    @property
-    def n_samples(self) -> int:
-        return self.predictions.n_samples
 
     @property
     def n_given(self) -> int:
@@ -495,6 +479,10 @@ class ReducedRows(Rows):
     """Evidence of rows of which only the binary problems of one notion are known."""
 
     def __init__(self, problems: BinaryProblems) -> None:
+        kinds = ("binary", "confidence") if problems.n_classes == 1 else ("vectors", "top-label")
+        self.kind = kinds[problems.notion != "class-wise"]
+        self.notion, self.strategy, self.class_names = problems.notion, "uniform", None
+        self.n_samples = problems.n_samples
         self._ready = problems
         self._problems = {(problems.notion, None): problems}
         self._areas = {}
@@ -504,28 +492,6 @@ class ReducedRows(Rows):
         self.weights = equal_weights(problems.n_samples) if given is None else given
         self.suspected = None
         self.clusters = Clusters.of(problems.row_cluster, problems.n_samples)
-
-    @property
-    def kind(self) -> str:
-        if self._ready.n_classes > 1:
-            return "vectors" if self._ready.notion == "class-wise" else "top-label"
-        return "binary" if self._ready.notion == "class-wise" else "confidence"
-
-    @property
-    def notion(self) -> Notion:
-        return self._ready.notion
-
-    @property
-    def strategy(self) -> Strategy:
-        return "uniform"
-
-    @property
-    def class_names(self) -> None:
-        return None
-
-    @property
-    def n_samples(self) -> int:
-        return self._ready.n_samples
 
     def problems(self, notion: Notion | None = None, top_k: int | None = None) -> BinaryProblems:
         return self._ready

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -40,6 +41,11 @@ class SummedRows(Result):
     division into parts; weighted sums agree to the last digits of float64.
     """
 
+    strategy: ClassVar[Strategy] = "uniform"  #: Bins that assess the scores, which sums are made for
+    #: None: sums do not tell which rows belong together
+    n_clusters: ClassVar[int | None] = None
+    even_clusters: ClassVar[float | None] = None
+
     kind: str  #: Kind of the predictions, see `calib.data.kinds`
     #: Names of the classes: of the columns ("vectors", "binary"), or those that rows name ("top-label")
     class_names: tuple[str, ...]
@@ -63,11 +69,6 @@ class SummedRows(Result):
         return KINDS[self.kind].notion
 
     @property
-    def strategy(self) -> Strategy:
-        """Bins that assess the scores: equal-width bins, which sums are made for."""
-        return "uniform"
-
-    @property
     def notions(self) -> list[Notion]:
         """Notions with sums, the default first."""
         if not self._by_class:
@@ -89,13 +90,6 @@ class SummedRows(Result):
     def is_weighted(self) -> bool:
         """Whether rows have weights."""
         return self.top.weighted
-
-    @property
-    def n_clusters(self) -> int | None:
-        """None: sums do not tell which rows belong together."""
-        return None
-
-    even_clusters = n_clusters
 
     @property
     def effective_samples(self) -> float:
@@ -305,18 +299,14 @@ class SummedRows(Result):
             scale = self.n_samples / self._weight
             weight = total(sums.total("weight")) * scale
             square = total(sums.total("weight_square")) * scale**2
-        return uniform_cells(
-            shape,
-            n_bins,
-            self.n_samples,
-            cell,
-            count,
-            np.minimum(score * scale / weight, 1.0),
-            np.minimum(total(np.where(happened, sums.total("weight"), 0.0)) * scale / weight, 1.0),
-            weight,
-            square,
-            total(sums.total("variance")) * scale**2,
-        )
+        outcomes = total(np.where(happened, sums.total("weight"), 0.0))
+        columns = {
+            "mean_score": np.minimum(score * scale / weight, 1.0),
+            "mean_outcome": np.minimum(outcomes * scale / weight, 1.0),
+            "variance": total(sums.total("variance")) * scale**2,
+        }
+        columns |= {"weight": weight, "square": square}
+        return uniform_cells(shape, n_bins, self.n_samples, cell, count, **columns)
 
 
 def _sums_by_key(sums: CellSums, n_keys: int) -> ShareSums:

@@ -45,7 +45,10 @@ def describe(calibrator: BaseEstimator, *, logits: bool = False) -> Program:
         label, confidence = _multiclass(program, inner, proba)
     else:
         matrix = _probabilities(program, inner, proba)
-        label, confidence = _whole_rows(program, matrix if weights is None else _reweighted(matrix, weights))
+        matrix = matrix if weights is None else _reweighted(matrix, weights)
+        label, confidence = matrix.top(), matrix.largest()
+        program.output("probabilities", matrix, program.n_classes)
+        program.output("label", label)
     if rule is not None:
         limits = program.constant(rule.thresholds, "f")
         limit = limits.take(label if len(rule.thresholds) > 1 else label * 0)
@@ -73,13 +76,6 @@ def _one_score(
     is_event = rule is not None and rule.of_event
     confidence = np.maximum(calibrated, 1.0 - calibrated) if is_event else calibrated
     return (calibrated > 0.5).astype(int), confidence
-
-
-def _whole_rows(program: Program, matrix: Value) -> tuple[Value, Value]:
-    label = matrix.top()
-    program.output("probabilities", matrix, program.n_classes)
-    program.output("label", label)
-    return label, matrix.largest()
 
 
 def _probabilities(program: Program, calibrator: BaseEstimator, proba: Value) -> Value:

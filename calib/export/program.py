@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,15 @@ _TYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
 #: Letter of a result whose kind differs from its operands'.
 _KINDS = dict.fromkeys(("equal", "greater", "greater_equal", "less", "less_equal", "logical_and"), "b")
 _KINDS |= dict.fromkeys(("top", "ranked", "whole"), "i") | {"floats": "f"}
+
+
+#: Methods of a value that are not functions of NumPy's:
+#: take(index): entries of a vector, or rows of a matrix, for an index of any shape;
+#: top(): column of the largest entry of each row, the first if several tie; largest(): that entry;
+#: sums(): sum of each row, as a column; running(): its cumulative sums; softmax(): its softmax;
+#: ranked(n): columns of the n largest entries of each row, in descending order, ties in order of columns;
+#: along(columns): entries of each row in these columns.
+METHODS = frozenset(("take", "top", "largest", "sums", "softmax", "running", "ranked", "along"))
 
 
 class Value(NDArrayOperatorsMixin):
@@ -42,35 +52,10 @@ class Value(NDArrayOperatorsMixin):
         """Convert to int or float."""
         return self.program.step("whole" if kind is int else "floats", self)
 
-    def take(self, index: Value) -> Any:
-        """Entries of a vector, or rows of a matrix, for an index of any shape."""
-        return self.program.step("take", self, index)
-
-    def softmax(self) -> Any:
-        return self.program.step("softmax", self)
-
-    def top(self) -> Any:
-        """Column of the largest entry of each row, the first if several tie."""
-        return self.program.step("top", self)
-
-    def largest(self) -> Any:
-        return self.program.step("largest", self)
-
-    def sums(self) -> Any:
-        """Sum of each row, as a column."""
-        return self.program.step("sums", self)
-
-    def running(self) -> Any:
-        """Cumulative sums of each row."""
-        return self.program.step("running", self)
-
-    def ranked(self, n_ranks: int) -> Any:
-        """Columns of the largest entries of each row, in descending order; ties in order of columns."""
-        return self.program.step("ranked", self, n_ranks)
-
-    def along(self, columns: Value) -> Any:
-        """Entries of each row in these columns."""
-        return self.program.step("along", self, columns)
+    def __getattr__(self, name: str) -> Any:
+        if name not in METHODS:
+            raise AttributeError(name)
+        return partial(self.program.step, name, self)
 
 
 class Program:

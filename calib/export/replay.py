@@ -25,7 +25,6 @@ def replay(
     *,
     logits: bool = False,
 ) -> float:
-    """Return the largest difference over all outputs between `run` and the calibrator on the rows."""
     given = () if groups is None else (calibrator.group_codes(groups, len(rows)),)
     largest = 0.0
     for start in range(0, len(rows), BLOCK):

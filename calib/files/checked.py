@@ -9,13 +9,7 @@ from typing import Any
 from calib.base.exceptions import InputError
 from calib.data.predictions import Announcement, Predictions
 from calib.files.findings import examine
-from calib.files.readers.raw_predictions import (
-    RawPredictions,
-    RemedyError,
-    divide,
-    read_raw,
-    with_choices,
-)
+from calib.files.readers.raw_predictions import RawPredictions, RemedyError, divide, read_raw, with_choices
 from calib.files.readers.reading import read_table, table_from
 from calib.files.readers.roles import ChoiceError, Roles, given_columns, models_in
 from calib.files.readers.source import Limits, Progress
@@ -34,45 +28,20 @@ def usable(raw: RawPredictions, scores: str = "auto") -> Announcement:
         raise
 
 
-def read_predictions(
-    source: Any,
-    *,
-    labels: Any = None,
-    format: str | None = None,
-    split: str | None = None,
-    scores: str = "auto",
-    roles: Roles | None = None,
-    limits: Limits | None = None,
-    progress: Progress | None = None,
-) -> Predictions:
+def read_predictions(source: Any, *, scores: str = "auto", **options: Any) -> Predictions:
     r"""Read predicted probabilities, and true labels if there are any, from a file.
 
     Parameters
     ----------
-    source : str, path, bytes, binary file object or Table
-        CSV or TSV, Parquet, Feather, NPY, NPZ or JSON, see `read_table`.
-    labels : file, Table or array_like, optional
-        True labels if they are not in `source`: another file, or one label per row.
-    format : str, optional
-        Format of `source`; by default recognised from the content.
-    split : str, optional
-        Rows to take: "calibration", "evaluation" or a value of the split column. By default the evaluation
-        rows, or all rows if the file names none.
-    scores : {"auto", "probabilities", "logits", "log_probabilities"}
-        What the scores are; "auto" decides by names such as `test_logits`.
-    roles : Roles, optional
-        Roles of the columns, instead of the guess of `guess_roles`.
-    limits, progress
-        As for `read_table`.
+    source, scores, **options
+        As for `read`: labels, format, split, roles, limits and progress.
 
     Examples
     --------
     >>> read_predictions(b"cat,dog,label\n0.9,0.1,cat\n0.2,0.8,cat\n")
     <Predictions: 2 rows x 2 classes, with labels>
     """
-    raw = read_raw(
-        source, labels=labels, format=format, split=split, roles=roles, limits=limits, progress=progress
-    )
+    raw = read_raw(source, **options)
     rows = usable(raw, scores) if "vector" in raw.has else raw.predictions(scores)
     assert isinstance(rows, Predictions)
     return rows
@@ -110,10 +79,22 @@ def read(
     Parameters
     ----------
     source : str, path, bytes, binary file object, frame or mapping of arrays
-        As for `read_predictions`; a frame of pandas or polars, a LazyFrame, a table of Arrow, or a relation
-        of DuckDB.
-    labels, format, split, scores, roles, limits, progress
-        As for `read_predictions`. Logits of a binary score are log-odds.
+        CSV or TSV, Parquet, Feather, NPY, NPZ or JSON, see `read_table`; a frame of pandas or polars, a
+        LazyFrame, a table of Arrow, or a relation of DuckDB.
+    labels : file, Table or array_like, optional
+        True labels if they are not in `source`: another file, or one label per row.
+    format : str, optional
+        Format of `source`; by default recognised from the content.
+    split : str, optional
+        Rows to take: "calibration", "evaluation" or a value of the split column. By default the evaluation
+        rows, or all rows if the file names none.
+    scores : {"auto", "probabilities", "logits", "log_probabilities"}
+        What the scores are; "auto" decides by names such as `test_logits`. Logits of a binary score are
+        log-odds.
+    roles : Roles, optional
+        Roles of the columns, instead of the guess of `guess_roles`.
+    limits, progress
+        As for `read_table`.
     abstentions : sequence of str, optional
         Predictions that are no answer. By default an empty cell, "IDK" and the like, if they are never the
         true class.

@@ -153,10 +153,9 @@ def _write(
     with atomic_write(target) as stream, ExitStack() as closing:
         for part in parts:
             for table in _calibrated(calibrator, part, reader):
-                if writer is None:
-                    schema = table.schema.with_metadata({MADE_OF: origin})
-                    writer = closing.enter_context(pq.ParquetWriter(stream, schema))
-                writer.write_table(table.cast(schema))
+                marked = table.schema.with_metadata({MADE_OF: origin})
+                writer = writer or closing.enter_context(pq.ParquetWriter(stream, marked))
+                writer.write_table(table.cast(writer.schema))
             yield None, []
 
 

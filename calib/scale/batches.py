@@ -86,7 +86,6 @@ class Batch:
         return len(self.score)
 
     def at(self, index: np.ndarray) -> Batch:
-        """Return the rows at some places."""
         arrays = {name: getattr(self, name) for name in ("score", "predicted", "label", "squares", "weights")}
         return replace(
             self,
@@ -169,19 +168,16 @@ class BatchReader:
 
     @property
     def words(self) -> list[str]:
-        """Names of the columns of words or codes."""
         roles = self.roles
         single = (roles.predicted, roles.correct, roles.split, roles.model)
         return list(dict.fromkeys([*roles.label, *(name for name in single if name), *self.by]))
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns that are read."""
         return list(dict.fromkeys([*self._numeric, *self.words]))
 
     @property
     def _numeric(self) -> tuple[str, ...]:
-        """Names of the columns of numbers."""
         weight = () if self.roles.weight is None else (self.roles.weight,)
         return (*self.roles.probabilities, *weight)
 
@@ -239,7 +235,6 @@ class BatchReader:
         return predicted, label, tuple(name for name in raw.names if name != ANOTHER), n_abstained
 
     def _keep_part(self, words: _Words, kept: _Kept) -> None:
-        """Keep the rows of the model and of the part that count."""
         roles = self.roles
         if roles.model is not None:
             models = as_keys(words.columns[roles.model])
@@ -264,7 +259,6 @@ class BatchReader:
 
 
 def _table(arrays: Mapping[str, np.ndarray]) -> Table:
-    """Return arrays as the readers hold them."""
     columns, matrices = (
         {name: values for name, values in arrays.items() if values.ndim == axes} for axes in (1, 2)
     )
@@ -281,7 +275,6 @@ def _codes(raw: RawPredictions) -> np.ndarray:
 
 
 def _class_scores(given: Sequence[np.ndarray], scale: str) -> Sequence[np.ndarray]:
-    """Return the probabilities of each class, an array for each."""
     columns = list(np.ascontiguousarray(given[0].T)) if given[0].ndim == 2 else given
     if scale in ("logits", "log_probabilities", "percent"):
         return list(np.ascontiguousarray(vectors_on(np.stack(columns, axis=1), scale).T))
@@ -290,7 +283,6 @@ def _class_scores(given: Sequence[np.ndarray], scale: str) -> Sequence[np.ndarra
 
 
 def _one_score(given: np.ndarray, scale: str, kept: _Kept) -> np.ndarray:
-    """Return the probability of each row, in [0, 1]."""
     with np.errstate(over="ignore", invalid="ignore"):
         score = ones_on(given, scale)
         if score.min() >= 0.0 and score.max() <= 1.0:
@@ -344,7 +336,6 @@ def _coded(column: pa.Array) -> tuple[np.ndarray, int]:
 
 
 def _groups(batch: pa.RecordBatch, name: str) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return the code of the group of each row, and the names of the groups."""
     words = _Words(batch, [(name,)], _Kept(0))
     place, names = words_in(words.columns[name])
     return words.spread((name,), place), tuple(word or MISSING for word in names)
@@ -364,7 +355,12 @@ def decide(
     """Return how all batches are read, by the first rows of the data."""
     table, given = table_of_batch(batch.slice(0, SAMPLE)), given or Given()
     by = (by,) if isinstance(by, str) else tuple(by)
-    _refuse_lists(table)
+    for name, values in table.columns.items():
+        if values.dtype == object and writes_lists(name, values[:100].tolist()):
+            raise InputError(
+                f"column {name[:60]!r} holds lists as text, and sums over parts need a column for each class "
+                "or lists of Parquet; calib.read and commands such as `calib metrics` read this file as it is"
+            )
     roles = _with_model(table, given, by, labelled)
     raw = raw_of(table, roles)
     raw = raw if labelled else decided_but_for_labels(raw)
@@ -418,15 +414,6 @@ def _check_labels(raw: RawPredictions, roles: Roles, named: bool) -> None:
     for problem, is_so in problems.items():
         if is_so:
             raise InputError(problem)
-
-
-def _refuse_lists(table: Table) -> None:
-    for name, values in table.columns.items():
-        if values.dtype == object and writes_lists(name, values[:100].tolist()):
-            raise InputError(
-                f"column {name[:60]!r} holds lists as text, and sums over parts need a column for each class "
-                "or lists of Parquet; calib.read and commands such as `calib metrics` read this file as it is"
-            )
 
 
 def _with_model(table: Table, given: Given, by: Sequence[str], labelled: bool) -> Roles:

@@ -43,16 +43,16 @@ class Threads:
 
     def map(self, function: Callable[[Part], Found], parts: Sequence[Part]) -> Iterator[Found]:
         waiting: deque[Future[Found]] = deque()
-        with ThreadPoolExecutor(self.workers, thread_name_prefix="calib-scale") as pool:
-            try:
-                for part in parts:
-                    if len(waiting) >= 2 * self.workers:
-                        yield waiting.popleft().result()
-                    waiting.append(pool.submit(_tried, function, part))
-                while waiting:
+        pool = ThreadPoolExecutor(self.workers, thread_name_prefix="calib-scale")
+        try:
+            for part in parts:
+                if len(waiting) >= 2 * self.workers:
                     yield waiting.popleft().result()
-            finally:
-                pool.shutdown(cancel_futures=True)
+                waiting.append(pool.submit(_tried, function, part))
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def _tried(function: Callable[[Part], Found], part: Part) -> Found:

@@ -113,7 +113,6 @@ def load(file: Any, *, limits: Limits | None = None) -> Summary:
 
 
 def is_summary(source: Source, limits: Limits) -> bool:
-    """Return whether a file is a summary, by its first bytes."""
     if source.head(2) != b"\x1f\x8b":
         return False
     try:
@@ -132,7 +131,6 @@ def _encoded(sums: CellSums) -> dict[str, Any]:
 
 
 def _decoded(document: dict[str, Any]) -> Summary:
-    """Return the summary of a document, every value of which is checked."""
     content = _CONTENT.decode({key: document[key] for key in _CONTENT.fields}, "", {"pair": 2})
     rows, names, class_wise = content["rows"], content["classes"], content["class_wise"]
     n_rows, n_keys = rows["n_samples"], len(names) if content["kind"] in ("vectors", "top-label") else 1

@@ -89,14 +89,12 @@ class ScoreCounts:
         return cls.of(*(np.concatenate(column) for column in columns))
 
     def take(self, chosen: Any) -> ScoreCounts:
-        """Return the chosen rows."""
         return ScoreCounts(self.key[chosen], self.score[chosen], self.count[chosen], self.happened[chosen])
 
     def of_key(self, key: int) -> ScoreCounts:
         return self.take(slice(*np.searchsorted(self.key, [key, key + 1])))
 
     def pooled(self, keys: np.ndarray) -> ScoreCounts:
-        """Return the counts of problems that are merged by new `keys`."""
         return ScoreCounts.of(keys[self.key], self.score, self.count, self.happened)
 
 
@@ -383,11 +381,6 @@ def _fit_problems(calibrator: MulticlassToBinary, scan: Scan) -> int:
     shape = shape_of(found.classes, found.groups)
     own, by_class, together = (found.counts.pooled(keys) for keys in keys_of(found.classes, found.groups))
 
-    def sizes(counts: ScoreCounts, n: int) -> np.ndarray:
-        total = np.zeros(n, dtype=np.int64)
-        np.add.at(total, counts.key, counts.count)
-        return total
-
     def fit_one(counts: ScoreCounts) -> HistogramBinning:
         return clone(binning).fit_counts(counts.score, counts.count, counts.happened)
 
@@ -401,7 +394,7 @@ def _fit_problems(calibrator: MulticlassToBinary, scan: Scan) -> int:
         calibrator.groups_ = found.groups
     calibrator.fit_problems(
         shape,
-        sizes(own, shape.n_problems),
+        np.bincount(own.key, own.count, shape.n_problems).astype(np.int64),
         lambda index: fit_one(own.of_key(index)),
         fit_pooled,
         lambda label: fit_one(by_class.of_key(label)),

@@ -42,11 +42,9 @@ class _NamedSums:
         self._parts = [CellSums.empty(weighted)]
 
     def places(self, names: Sequence[str]) -> np.ndarray:
-        """Return the keys of names, (k,) int64."""
         return np.array([self.keys.setdefault(name, len(self.keys)) for name in names], dtype=np.int64)
 
     def add(self, places: np.ndarray, rows: Batch, outcome: np.ndarray) -> None:
-        """Add rows, given the key of each."""
         adder = CellAdder(len(self.keys), rows.weights is not None)
         adder.add(places, rows.score, outcome, rows.weights)
         self._parts.append(adder.sums())
@@ -85,7 +83,6 @@ class Accumulator:
 
     @classmethod
     def of(cls, reader: BatchReader, *, class_wise: bool = False) -> Accumulator:
-        """Return an accumulator for the batches that a reader reads."""
         weighted = reader.roles.weight is not None
         return cls(
             reader.kind, reader.class_names or (), weighted=weighted, class_wise=class_wise, by=reader.by
@@ -321,8 +318,6 @@ def check_groups(column: str, n_groups: int) -> None:
 
 
 def check_alike(first: SummedRows, other: SummedRows) -> None:
-    """Raise `InputError` unless the sums of both can be added up."""
-
     def described(part: SummedRows) -> dict[str, Any]:
         return {
             "kind": part.kind,

@@ -45,7 +45,6 @@ class Part:
 
     @property
     def name(self) -> str:
-        """File and row group, for messages."""
         return f"{self.path}, row group {self.row_group}"
 
     def batches(self, columns: Sequence[str], *, further: bool = False) -> Iterator[pa.RecordBatch]:
@@ -69,7 +68,13 @@ def find_files(paths: Paths) -> list[str]:
     listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     files: list[str] = []
     for named in [os.fspath(each) for each in listed]:
-        found = _files_named(named)
+        if os.path.isdir(named):
+            below = sorted(glob.glob(os.path.join(glob.escape(named), "**", "*"), recursive=True))
+            found = [name for name in below if name.endswith(ENDINGS)]
+            found = found or [name for name in below if name.removesuffix(".gz").endswith(TEXTS)]
+        else:
+            is_file = "://" in named or os.path.exists(named)
+            found = [named] if is_file else sorted(glob.glob(named, recursive=True))
         if not found:
             raise InputError(
                 f"{named!r} names no file; give files, a folder, or a pattern such as 'data/*.parquet'"
@@ -81,15 +86,6 @@ def find_files(paths: Paths) -> list[str]:
     if twice is not None:
         raise InputError(f"{twice!r} is named twice; its rows would count twice")
     return files
-
-
-def _files_named(text: str) -> list[str]:
-    if os.path.isdir(text):
-        below = sorted(glob.glob(os.path.join(glob.escape(text), "**", "*"), recursive=True))
-        columnar = [name for name in below if name.endswith(ENDINGS)]
-        return columnar or [name for name in below if name.removesuffix(".gz").endswith(TEXTS)]
-    is_file = "://" in text or os.path.exists(text)
-    return [text] if is_file else sorted(glob.glob(text, recursive=True))
 
 
 def find_parts(files: Sequence[str], coded: Sequence[str] = ()) -> list[Part]:

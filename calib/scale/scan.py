@@ -141,7 +141,6 @@ def summarize(
 
 
 def timed(results: Iterator[Found], parts: Sequence[Part], progress: Progress | None) -> Iterator[Found]:
-    """Yield the results, and report progress."""
     total, done, start = sum(part.n_rows for part in parts), 0, time.monotonic()
     for part, result in zip(parts, results, strict=True):
         done += part.n_rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -14,24 +14,15 @@ from calib.scale.partial import Accumulator, combined, examined, read_batches
 from calib.scale.summary import Summary
 
 
-def summarize_spark(
-    frame: Any,
-    *,
-    by: str | Sequence[str] = (),
-    class_wise: bool = False,
-    part: str = "evaluation",
-    weighted: bool = True,
-    scores: str = "auto",
-    class_names: Sequence[str] | None = None,
-) -> Summary:
+def summarize_spark(frame: Any, *, class_wise: bool = False, **options: Any) -> Summary:
     """Summarize a Spark data frame on the session that it belongs to.
 
     Parameters
     ----------
     frame : pyspark.sql.DataFrame
         Rows with the columns that `calib.scale.summarize` takes. Workers need calib.
-    by, class_wise, part, weighted, scores, class_names
-        As for `calib.scale.summarize`.
+    class_wise, **options
+        As for `calib.scale.summarize`: by, part, weighted, scores and class_names.
 
     Raises
     ------
@@ -42,7 +33,7 @@ def summarize_spark(
     first = frame.limit(SAMPLE).toArrow().combine_chunks().to_batches()
     if not first:
         raise InputError("the data frame has no rows")
-    reader = decide(first[0], by=by, part=part, weighted=weighted, scores=scores, class_names=class_names)
+    reader = decide(first[0], **options)
     check_streamed(reader.kind, class_wise)
 
     def sum_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -10,11 +10,7 @@ from calib.answers.metric_tables import Metrics, metrics
 from calib.base.exceptions import InputError
 from calib.data.defaults import N_BINS
 from calib.data.kinds import kind_of
-from calib.data.predictions import (
-    Predictions,
-    TopLabelPrediction,
-    names_given,
-)
+from calib.data.predictions import Predictions, TopLabelPrediction, names_given
 from calib.evidence.reductions import event_scores, n_classes_of, outcomes_of
 from calib.evidence.rows import known_rows
 from calib.evidence.sums import SummedRows

@@ -30,7 +30,6 @@ class Sweep:
 
     @classmethod
     def of(cls, columns: Sequence[np.ndarray], *, squares: bool) -> Sweep:
-        """Read the columns, an array for each class, block by block."""
         n_rows, dtype = len(columns[0]), columns[0].dtype
         kind = np.uint8 if len(columns) <= 2**8 else np.uint16 if len(columns) <= 2**16 else np.uint32
         score, label = np.empty(n_rows, dtype), np.zeros(n_rows, kind)

@@ -16,7 +16,7 @@ pytest.importorskip("onnxruntime", reason="the onnx extra is not installed")
 
 from calib import HistogramBinning, InputError, MulticlassToBinary  # noqa: E402
 from calib.export import onnx_behind, to_onnx, verify_onnx  # noqa: E402
-from calib.export.onnx_graph import EVERYWHERE  # noqa: E402
+from calib.export.onnx import EVERYWHERE  # noqa: E402
 
 
 @pytest.mark.parametrize("name", MULTICLASS)
@@ -107,19 +107,13 @@ def test_operator_sets_that_are_not_known_are_refused():
         to_onnx(fitted("TS"), opset="newest")
 
 
-def test_prefix_of_a_model_that_stands_behind_another():
-    model = linear(18, 10)[0]
-    names = [to_onnx(fitted("TS"), opset=model, prefix=prefix) for prefix in (None, "p_", "")]
-    inputs = [onnx.load_from_string(item).graph.input[0].name for item in names]
-    assert inputs == ["calibrated_proba", "p_proba", "proba"]
-
-
-def test_prefix_is_before_every_name():
-    model = onnx.load_from_string(to_onnx(fitted("completed"), prefix="cal_"))
+def test_prefix_of_a_model_that_stands_behind_another_is_before_every_name():
+    model = onnx.load_from_string(to_onnx(fitted("completed"), opset=linear(18, 10)[0]))
     graph = model.graph
     named = [*graph.input, *graph.output, *graph.node, *graph.initializer]
     values = [name for node in graph.node for name in (*node.input, *node.output)]
-    assert all(name.startswith("cal_") for name in [*values, *(item.name for item in named)])
+    assert all(name.startswith("calibrated_") for name in [*values, *(item.name for item in named)])
+    assert graph.input[0].name == "calibrated_proba"
     assert verify_onnx(model.SerializeToString(), fitted("completed"), rows(5, 500)[0]) <= 1e-15
 
 

@@ -142,7 +142,7 @@ def parse(data: bytes | bytearray, format: str) -> dict[str, Any]:
         document = json.loads(
             bytes(data).decode("utf-8"),
             object_pairs_hook=_unique,
-            parse_constant=_refuse_constant,
+            parse_constant=_finite,
             parse_float=_finite,
         )
     except CalibratorFileError:
@@ -270,10 +270,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(document) != len(pairs):
         raise CalibratorFileError("calibrator file: an object has the same key twice")
     return document
-
-
-def _refuse_constant(text: str) -> Any:
-    raise CalibratorFileError(f"calibrator file: holds {text}, which is not a finite number")
 
 
 def _finite(text: str) -> float:

@@ -180,6 +180,7 @@ class Array:
     high: float = math.inf
     order: str = ""  #: "" (any), "increasing" (strictly) or "non-decreasing"
     whole: bool = False
+    least: int = 0  #: Fewest entries
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -192,10 +193,11 @@ class Array:
         return np.asarray(value, dtype=np.int64 if self.whole else np.float64).tolist()
 
     def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
-        """Check type, shape, finiteness, range and order."""
         rows = [value] if len(self.dims) == 1 else value
         if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
             raise mismatch(where, f"a list of {'numbers' if rows is not value else 'rows'}", value)
+        if len(value) < self.least:
+            raise mismatch(where, f"a list of at least {self.least} numbers", value)
         number_type = int if self.whole else float
         for row in rows:
             wrong = [number for number in row if type(number) is not number_type]
@@ -209,11 +211,6 @@ class Array:
         for row in rows:
             _bind(self.dims[-1], len(row), where, sizes)
         array = np.array(rows, dtype=np.int64 if self.whole else np.float64)
-        self._check_values(array, where)
-        width = -1 if rows else sizes.get(self.dims[-1], 0)
-        return array[0] if len(self.dims) == 1 else array.reshape(len(rows), width)
-
-    def _check_values(self, array: np.ndarray, where: str) -> None:
         if not np.isfinite(array).all():
             raise CalibratorFileError(f"calibrator file: {where} holds a number that is not finite")
         outside = array[(array < self.low) | (array > self.high)]
@@ -225,6 +222,8 @@ class Array:
             raise CalibratorFileError(
                 f"calibrator file: {where} must be {self.order}; entries {at} and {at + 1} are not"
             )
+        width = -1 if rows else sizes.get(self.dims[-1], 0)
+        return array[0] if len(self.dims) == 1 else array.reshape(len(rows), width)
 
 
 @dataclass(frozen=True)

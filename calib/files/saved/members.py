@@ -46,7 +46,6 @@ class Members:
         self.limits.check_expanded(self.size, self.stored)
 
     def add(self, content: bytes, suffix: str) -> str:
-        """Add a member and return its name."""
         name = f"{len(self.added)}{suffix}"
         self.added[name] = content
         return name

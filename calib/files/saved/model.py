@@ -100,11 +100,7 @@ def load_model(file: str | os.PathLike[str] | BinaryIO, *, trusted: Sequence[str
     """
     limits = Limits(file_bytes=MAX_MODEL_BYTES, expanded_bytes=MAX_MODEL_BYTES).begun()
     opened = open_source(file, limits)
-    with (
-        naming_file("model file"),
-        opened.open() as stored,
-        open_archive(stored, "model file") as archive,
-    ):
+    with naming_file("model file"), opened.open() as stored, open_archive(stored, "model file") as archive:
         members = Members(archive, opened.size, limits, "model file")
         members.tighten()
         about = _ABOUT.decode(parse(members.read_json("model.json"), FORMAT), "", {})

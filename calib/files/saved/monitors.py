@@ -86,28 +86,24 @@ _START = Listed(
 def monitor_bytes(monitor: Monitor) -> bytes:
     """Return the state of a monitor as the bytes of its file; see `calib.save`."""
     with CHANGING:
-        return write_document(_document(monitor))
-
-
-def _document(monitor: Monitor) -> dict[str, Any]:
-    blocks = {name: np.array([getattr(block, name) for block in monitor.blocks]) for name in _BLOCKS.fields}
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "params": _PARAMS.encode(monitor),
-        "state": _STATE.encode(monitor),
-        "blocks": _BLOCKS.encode(SimpleNamespace(**blocks)),
-        "levels": {level: _encoded(of) for level, of in monitor.levels.items()},
-        "start": _START.encode(
-            SimpleNamespace(level=level, name=name, lower=low, upper=high)
-            for (level, name), (low, high) in monitor.start.items()
-        ),
-    }
-
-
-def _encoded(of: Level) -> dict[str, Any]:
-    sums = {"cells": np.array([*of.sums]), "sums": np.array([*of.sums.values()])}
-    return _LEVEL.encode(SimpleNamespace(**{**vars(of), **sums}))
+        blocks = {name: np.array([getattr(each, name) for each in monitor.blocks]) for name in _BLOCKS.fields}
+        levels = {}
+        for level, of in monitor.levels.items():
+            sums = {"cells": np.array([*of.sums]), "sums": np.array([*of.sums.values()])}
+            levels[level] = _LEVEL.encode(SimpleNamespace(**{**vars(of), **sums}))
+        document = {
+            "format": FORMAT,
+            "version": VERSION,
+            "params": _PARAMS.encode(monitor),
+            "state": _STATE.encode(monitor),
+            "blocks": _BLOCKS.encode(SimpleNamespace(**blocks)),
+            "levels": levels,
+            "start": _START.encode(
+                SimpleNamespace(level=level, name=name, lower=low, upper=high)
+                for (level, name), (low, high) in monitor.start.items()
+            ),
+        }
+        return write_document(document)
 
 
 def is_monitor(data: Any) -> bool:

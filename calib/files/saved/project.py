@@ -27,7 +27,6 @@ from calib.files.readers.numpy import read_array
 from calib.files.readers.roles import Choice, Roles
 from calib.files.readers.source import Limits, open_source
 from calib.files.saved.document import aligned, check_version, dumps, loads, parse
-from calib.files.saved.earlier import earlier_rows_field
 from calib.files.saved.fields import (
     FLAG,
     Field,
@@ -44,7 +43,7 @@ from calib.files.saved.fields import (
 )
 from calib.files.saved.members import NAME, Content, Members, packed
 from calib.files.saved.origin import DATE, VERSION_NUMBER, today
-from calib.files.saved.rows import LEAST, described, rows_field
+from calib.files.saved.rows import LEAST, described, earlier_rows_field, rows_field
 
 __all__ = ["Project"]
 
@@ -155,7 +154,19 @@ class Project:
         OSError
             If a path cannot be written; an earlier file is unchanged.
         """
-        write_whole(file, self._bytes())
+        truth = io.BytesIO()
+        np.save(truth, np.zeros(0) if self.truth is None else self.truth, allow_pickle=False)
+        own = {
+            **{"format": FORMAT, "version": VERSION, "calib_version": __version__, "date": today()},
+            "truth": None if self.truth is None else truth.getvalue(),
+            "models": [_described(model, self, name=name) for name, model in self.models.items()],
+        }
+        members = Members()
+        manifest = _manifest(members).encode(_described(self, self, **own))
+        _ABOUT.decode({name: manifest[name] for name in _ABOUT.fields}, "", {})
+        # Last in the archive: the app recognises a project by the end of its list.
+        members.added[MANIFEST] = json.dumps(manifest, indent=1, allow_nan=False).encode()
+        write_whole(file, packed(members.added))
 
     @classmethod
     def load(
@@ -201,25 +212,11 @@ class Project:
         for name, model in self.models.items():
             lines.append(("further model", name))
             lines += [(f"calibrator of {name}", calibrator) for calibrator in model.calibrators]
-        lines += [(f"settings of {page}", _in_words(values)) for page, values in self.settings.items()]
+        for page, values in self.settings.items():
+            lines.append((f"settings of {page}", ", ".join(map(" ".join, values.items()))))
         if self.notes:
             lines.append(("notes", self.notes))
         return pd.DataFrame(lines, columns=["what", "holds"])
-
-    def _bytes(self) -> bytes:
-        truth = io.BytesIO()
-        np.save(truth, np.zeros(0) if self.truth is None else self.truth, allow_pickle=False)
-        own = {
-            **{"format": FORMAT, "version": VERSION, "calib_version": __version__, "date": today()},
-            "truth": None if self.truth is None else truth.getvalue(),
-            "models": [_described(model, self, name=name) for name, model in self.models.items()],
-        }
-        members = Members()
-        manifest = _manifest(members).encode(_described(self, self, **own))
-        _ABOUT.decode({name: manifest[name] for name in _ABOUT.fields}, "", {})
-        # Last in the archive: the app recognises a project by the end of its list.
-        members.added[MANIFEST] = json.dumps(manifest, indent=1, allow_nan=False).encode()
-        return packed(members.added)
 
 
 def _described(model: Project | FurtherModel, project: Project, **own: Any) -> SimpleNamespace:
@@ -234,10 +231,6 @@ def _described(model: Project | FurtherModel, project: Project, **own: Any) -> S
     ]
     rows = {"evaluation": described(model.evaluation), "calibration": described(model.calibration)}
     return SimpleNamespace(**{**vars(model), **rows, "calibrators": calibrators, **own})
-
-
-def _in_words(settings: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in settings.items())
 
 
 def _fields_of(record: Any) -> tuple[dict[str, Field], dict[str, Any]]:
@@ -299,7 +292,6 @@ def _manifest(members: Members, version: int = VERSION) -> Record:
 
 
 def _decoded(members: Members) -> dict[str, Any]:
-    """Return the fields of the project in an archive."""
     document = parse(members.read_json(MANIFEST), FORMAT)
     check_version(document, 1, VERSION)
     if document["version"] == 1:

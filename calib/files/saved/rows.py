@@ -1,4 +1,7 @@
-"""Predictions in a project file: arrays and further columns as Parquet, with the type of each column."""
+"""Predictions in a project file: arrays and further columns as Parquet, with the type of each column.
+
+Version 1 of the file held arrays as NPY, and texts in the manifest.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,12 @@ from calib.data.kinds import KINDS
 from calib.data.notions import PerClass
 from calib.data.predictions import Announcement
 from calib.files.readers.arrow import read_parquet
+from calib.files.readers.numpy import read_array
 from calib.files.readers.reading import refuse_unreadable
 from calib.files.readers.source import Limits, Source
 from calib.files.readers.tables import check_distinct, frozen
 from calib.files.saved.fields import (
+    ANY,
     SURROGATE,
     Field,
     Listed,
@@ -56,6 +61,10 @@ VALUES: dict[str, Field] = {
     "strategy": WordOr(choice("uniform", "quantile", "discrete"), _PER_CLASS),
 }
 
+#: Arrays that rows may lack are null among their values.
+_MISSING = dict.fromkeys(("labels", "correct", "sample_weight", "cluster", "voted"), Maybe(choice()))
+_LATER: dict[str, Any] = {"class_names": None, "coverage": 1.0, "columns": {}, "strategy": "uniform"}
+
 #: A column as it is given and read.
 Column = np.ndarray | pd.Series
 
@@ -79,7 +88,6 @@ def rows_field(members: Members) -> Record:
 
 
 def described(rows: Announcement | None) -> SimpleNamespace | None:
-    """Return what a manifest says about predictions."""
     if rows is None:
         return None
     state = {"class_names": None, **rows.__getstate__(), "kind": rows.kind}
@@ -169,3 +177,47 @@ def value_of(word: str) -> Any:
     if isinstance(value, dict):
         raise CalibratorFileError(f"the project file: metadata holds {word[:40]!r}, which is no value")
     return value
+
+
+def earlier_rows_field(members: Members) -> Record:
+    """Return the field of predictions in version 1, several of which may name the same arrays."""
+    held: dict[str, np.ndarray] = {}
+
+    def array(name: str) -> np.ndarray:
+        if name not in held:
+            with members.opened(name) as (file, size):
+                held[name] = read_array(file, size, members.limits, f"array {name!r}")
+        members.count_arrays(held[name].nbytes)
+        held[name].flags.writeable = False
+        return held[name]
+
+    def rows(kind: str, values: Any, arrays: Any, metadata: Any) -> Any:
+        given = {name: values[name] for name in VALUES}
+        columns = [_earlier_column(array(column.pop("array")), **column) for column in metadata or ()]
+        check_distinct([name for name, _ in columns])
+        found = {name: array(at) for name, at in arrays.items()}
+        return predictions_of(kind, found, dict(columns) or None, **given)
+
+    column = Record({"name": NAME, "dtype": DTYPE, "array": NAME, "words": ANY}, {"words": None})
+    own: dict[str, Field] = {
+        "values": Record({**VALUES, **_MISSING}, {**_LATER, **dict.fromkeys(_MISSING)}),
+        "arrays": Named(NAME, NAME),
+        "metadata": Maybe(Listed(column, most=members.limits.columns)),
+    }
+    return Record({"kind": choice(*KINDS), **own}, make=rows)
+
+
+def _earlier_column(array: np.ndarray, name: str, dtype: str, words: Any) -> tuple[str, Column]:
+    """Return a column of numbers, of times as whole numbers, or of codes of words."""
+    if array.ndim != 1 or (words is None and array.dtype.kind not in "biuf"):
+        raise mismatch(f"column {name[:60]!r}", "one column of numbers", str(array.dtype))
+    if words is None:
+        is_time = dtype[1] in "mM" and array.dtype == np.int64
+        return name, array.view(dtype) if is_time else array
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise mismatch(f"the words of column {name[:60]!r}", "a list of texts", words)
+    if array.dtype != np.int64 or not len(array) or array.min() < 0 or array.max() >= len(words):
+        raise mismatch(f"column {name[:60]!r}", f"codes of {len(words):,} words", str(array.dtype))
+    distinct = np.empty(len(words), dtype=object)
+    distinct[:] = [value_of(word) for word in words]
+    return name, pd.Series(distinct[array], dtype="str" if dtype == "str" else object)

@@ -25,6 +25,7 @@ from calib.files.saved.fields import (
     SEED,
     Array,
     Field,
+    Listed,
     Maybe,
     Record,
     Sizes,
@@ -149,15 +150,6 @@ def _check_histogram(params: Values, state: Values, where: str, sizes: Sizes) ->
         raise CalibratorFileError(f"calibrator file: {where}.edges_ must be increasing")
 
 
-def _check_not_empty(name: str) -> StateCheck:
-
-    def check(params: Values, state: Values, where: str, sizes: Sizes) -> None:
-        if not len(state[name]):
-            raise mismatch(f"{where}.{name}", "a list of at least one number", [])
-
-    return check
-
-
 def _check_venn_abers(params: Values, state: Values, where: str, sizes: Sizes) -> None:
     pair = VennAbersCalibration()
     for name, value in state.items():
@@ -223,6 +215,9 @@ _WEIGHT = real(-_MAX_WEIGHT, _MAX_WEIGHT)
 #: Weight of a ridge, or the word for a choice by cross-validation.
 _RIDGE = either(real(0.0), choice(CROSS_VALIDATED))
 
+#: What top-label calibration conditions on.
+_CONDITION = choice("class", "group")
+
 _CLASSES = whole(2, 2**31, size="L")
 _SCALING: dict[str, Field] = {"n_classes_": _CLASSES, "floor_": real(LEAST_FLOOR, MOST_FLOOR)}
 _TEMPERATURE = real(0.001, 1_000.0)
@@ -258,10 +253,9 @@ _BINARY = _layouts(
         "isotonic": (
             {},
             {
-                "scores_": Array(("m",), 0.0, 1.0, order="increasing"),
+                "scores_": Array(("m",), 0.0, 1.0, order="increasing", least=1),
                 "values_": Array(("m",), 0.0, 1.0, order="non-decreasing"),
             },
-            _check_not_empty("scores_"),
         ),
         "platt": ({}, {"slope_": _WEIGHT, "intercept_": _WEIGHT}),
         "beta": ({}, {"a_": real(0.0, _MAX_WEIGHT), "b_": real(0.0, _MAX_WEIGHT), "c_": _WEIGHT}),
@@ -278,12 +272,11 @@ _BINARY = _layouts(
         "spline": (
             {},
             {
-                "knots_": Array(("m",), -MOST_ODDS, MOST_ODDS, order="increasing"),
+                "knots_": Array(("m",), -MOST_ODDS, MOST_ODDS, order="increasing", least=1),
                 "slopes_": Array(("m",), 0.0, _MAX_WEIGHT),
                 "level_": _WEIGHT,
                 "strength_": real(0.0),
             },
-            _check_not_empty("knots_"),
         ),
     },
 )
@@ -358,21 +351,6 @@ _VECTOR = _layouts(
         ),
     },
 )
-
-
-class _By:
-    """What top-label calibration conditions on: "class", "group", or both as a list."""
-
-    allowed = ("class", "group", ["class", "group"])
-    schema = {"enum": list(allowed)}  # noqa: RUF012
-
-    def encode(self, value: Any) -> Any:
-        return value if isinstance(value, str) else "class" if tuple(value) == ("class",) else list(value)
-
-    def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
-        if value not in self.allowed:
-            raise mismatch(where, 'one of "class", "group", ["class", "group"]', value)
-        return tuple(value) if isinstance(value, list) else value
 
 
 class _MulticlassLayout(Layout):
@@ -543,7 +521,7 @@ TYPES: dict[str, Layout] = {
                 "fallback": choice("identity", "pooled", "shrink"),
                 "min_points": Maybe(whole()),
                 "complete": Maybe(choice("rescale")),
-                "by": _By(),
+                "by": WordOr(_CONDITION, Listed(_CONDITION, 1, 2)),
             },
             {"by": "class"},
         ),
