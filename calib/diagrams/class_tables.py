@@ -395,7 +395,7 @@ def draw_class_changes(before: ClassGaps, after: ClassGaps, class_names: Sequenc
     """Draw an arrow for each predicted class, from its gap before a calibrator to its gap after.
 
     The classes are the first `MAX_NAMED` of `before`; bars are the intervals after. Vermillion: right less
-    often than it says, blue: more often; grey: not known to be off, before or after.
+    often than it says, blue: more often, grey: not known to be off.
     """
     names = [class_names[code] for code in before.label[:MAX_NAMED].tolist()]
     order = np.argsort(-before.gap[: len(names)], kind="stable")
@@ -403,22 +403,20 @@ def draw_class_changes(before: ClassGaps, after: ClassGaps, class_names: Sequenc
     end = np.array([known.get(label, -1) for label in before.label[order].tolist()])
     there, place = end >= 0, np.arange(len(order))
     start, stop = 100 * before.gap[order], np.where(there, 100 * after.gap[end], np.nan)
-    low, high = (np.where(there, 100 * ends[end], np.nan) for ends in (after.lower, after.upper))
-    off = before.differs[order] | (there & after.differs[end])
-    direction = np.where(before.differs[order], start, stop)
-    hue = np.where(direction < 0.0, "vermillion", "blue")
-    colour = [OKABE_ITO[name] for name in np.where(off, hue, "grey").tolist()]
+    low, high = (np.where(there, 100 * limit[end], np.nan) for limit in (after.lower, after.upper))
+    begins = _hues(start, before.differs[order])
+    ends = _hues(stop, there & after.differs[end])
     told = (before.count[order], start, stop, low, high, [escape(names[at]) for at in order])
     hover = (
         "%{customdata[5]}: %{customdata[1]:+.1f} points before, %{customdata[2]:+.1f} after<br>"
         "interval after %{customdata[3]:+.1f} to %{customdata[4]:+.1f}<br>%{customdata[0]:,} rows"
     )
     about: dict[str, Any] = {"customdata": told, "hovertemplate": hover}
-    pale = [translucent(each, 0.2) for each in colour]
+    pale = [translucent(each, 0.2) for each in ends]
     bars = {"x": high - low, "base": low, "y": place, "orientation": "h", "width": 0.3}
     data = bar(**bars, marker={"color": pale})
-    data += scatter(x=start, y=place, marker=marks(colour, 11, "circle-open", width=2.5), **about)
-    data += scatter(x=stop, y=place, marker=marks(colour, 12), **about)
+    data += scatter(x=start, y=place, marker=marks(begins, 11, "circle-open", width=2.5), **about)
+    data += scatter(x=stop, y=place, marker=marks(ends, 12), **about)
     reach = np.nanmax(np.abs(np.concatenate([start, low, high])), initial=1.0)
     long = np.flatnonzero(np.abs(stop - start) > 0.04 * reach)
     arrows = [
@@ -432,7 +430,7 @@ def draw_class_changes(before: ClassGaps, after: ClassGaps, class_names: Sequenc
             "yref": "y",
             "ayref": "y",
             "text": "",
-            "arrowcolor": colour[at],
+            "arrowcolor": begins[at],
             "arrowwidth": 2.5,
             "arrowhead": 2,
             "standoff": 6,
@@ -449,6 +447,11 @@ def draw_class_changes(before: ClassGaps, after: ClassGaps, class_names: Sequenc
         xaxis={"title": "right less often \u2190 points \u2192 more often"},
         **named_rows([shorten(names[at]) for at in order], range=[len(names) - 0.5, -0.5], ticks=""),
     )
+
+
+def _hues(gap: np.ndarray, off: np.ndarray) -> list[str]:
+    hue = np.where(gap < 0.0, "vermillion", "blue")
+    return [OKABE_ITO[name] for name in np.where(off, hue, "grey").tolist()]
 
 
 def draw_class_shares(shares: Mapping[str, np.ndarray], class_names: Sequence[str]) -> Figure:

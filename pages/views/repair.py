@@ -84,7 +84,10 @@ def show_effect() -> None:
             table=lambda: ui.stacked(dict(zip(("before", "after"), gaps, strict=True)), "when"),
             alt="Accuracy minus confidence of each predicted class, before and after the calibrator",
         )
-        st.caption(f"Open circle: before. Full circle: after, with its {100 * gaps[1].level:.3g} % interval.")
+        st.caption(
+            f"Open circle: before. Full circle: after, with its {100 * gaps[1].level:.3g} % interval. "
+            "Grey: not known to be off."
+        )
     show_picture("repair", after=after)
     show_chosen_rows("repair-rows")
 

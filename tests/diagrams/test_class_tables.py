@@ -14,7 +14,9 @@ from calib import (
     ece,
     reduce_to_binary,
 )
+from calib.answers.class_gaps import class_gaps
 from calib.diagrams import class_diagram, class_heat, class_table, confusions
+from calib.evidence.rows import as_evidence
 from tests.figures import accepted
 
 
@@ -269,3 +271,27 @@ def test_shares_of_very_many_classes_have_ticks_that_differ():
             diagrams.draw_class_shares(shares, [str(code) for code in range(n_classes)])
         ).layout.xaxis
         assert axis.tickformat == f".{digits}%"
+
+
+def test_arrows_lead_from_the_gap_before_to_the_gap_after():
+    """Two classes: one is repaired, the other is never predicted afterwards."""
+    random = np.random.default_rng(0)
+    predicted, confidence = random.integers(0, 2, 2_000), np.full(2_000, 0.9)
+    labels = np.where(random.random(2_000) < 0.6, predicted, 2)
+    before = class_gaps(as_evidence(labels, TopLabelPrediction(predicted, confidence)), 0.05)
+    kept = predicted == 0
+    after = class_gaps(
+        as_evidence(labels[kept], TopLabelPrediction(predicted[kept], 0.6 * np.ones(kept.sum()))), 0.05
+    )
+    figure = accepted(diagrams.draw_class_changes(before, after, ["cat", "dog", "emu"]))
+    _, start, stop = figure.data
+    gaps = dict(zip(before.label.tolist(), (100 * before.gap).tolist(), strict=True))
+    names = list(figure.layout.yaxis.ticktext)
+    assert dict(zip(names, start.x, strict=True)) == pytest.approx({"cat": gaps[0], "dog": gaps[1]})
+    assert stop.x[names.index("cat")] == pytest.approx(100 * after.gap[0])
+    assert np.isnan(stop.x[names.index("dog")])
+    (arrow,) = figure.layout.annotations
+    assert (arrow.ax, arrow.x) == pytest.approx((gaps[0], 100 * after.gap[0]))
+    colours = diagrams.OKABE_ITO
+    assert start.marker.color[names.index("cat")] == colours["vermillion"]
+    assert stop.marker.color[names.index("cat")] == colours["grey"]
