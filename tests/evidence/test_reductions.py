@@ -198,7 +198,7 @@ def test_the_input_is_left_alone():
         ([0], [[0.5, 1.5]], "top-label", {}, r"scores must lie in \[0, 1\]; got 1.5 in row 0, column 1"),
         ([0], [[0.5, -0.5]], "top-label", {}, r"scores must lie in \[0, 1\]; got -0.5"),
         ([], np.empty((0, 2)), "top-label", {}, "scores is empty"),
-        ([0], TopLabelPrediction([0], [0.5]), "top-k-label", {}, 'notion "top-k-label" needs the highest'),
+        ([0], TopLabelPrediction([0], [0.5]), "top-k-label", {}, "top-k-label calibration needs the highest"),
     ],
 )
 def test_what_cannot_be_reduced_is_named(y, scores, notion, options, message):
