@@ -11,6 +11,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+import calib  # noqa: E402
 from calib.base.version import __version__  # noqa: E402
 
 project = "calib"
@@ -75,8 +76,15 @@ def skip_inherited(app: Any, what: str, name: str, member: Any, skip: bool, opti
     return True if re.fullmatch(r"set_\w+_request", name) else None
 
 
+def write_lesson(app: Any, error: Exception | None) -> None:
+    """Add the lesson, which docs/how/teach.md links to, to the site."""
+    if error is None and app.builder.name == "html":
+        calib.lesson().save(Path(app.outdir) / "lesson.html")
+
+
 def setup(app: Any) -> None:
     """Connect them."""
+    app.connect("build-finished", write_lesson)
     app.connect("source-read", link_pages)
     app.connect("html-page-context", leave_out_formulas)
     app.connect("autodoc-skip-member", skip_inherited)

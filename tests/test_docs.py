@@ -14,7 +14,7 @@ from tests import ROOT
 from tests.printed import blocks
 
 #: Pages whose code uses libraries without types, or narrows what a file may lack.
-LOOSE = {"llm.md", "production.md", "scale.md", "teach.md", "training_loop.md"}
+LOOSE = {"llm.md", "production.md", "scale.md", "training_loop.md"}
 PROSE = [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 

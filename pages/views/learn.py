@@ -68,6 +68,7 @@ def show_glossary() -> None:
             right.markdown(term["meaning"].replace("$", "\\$"))
 
 
+ui.show_dataset(None)
 ui.show_tabs(
     {"Lesson": chapters.show, "More": show_more, "Glossary": show_glossary}, "learn_tab", in_address=True
 )

@@ -14,7 +14,8 @@ import calib
 from calib import InputError, Predictions
 from calib.data.predictions import BinaryPrediction
 from calib.datasets import load_example
-from calib.lessons import BROWSER_FILES, ClassDot, star_split
+from calib.lessons import BROWSER_FILES
+from calib.lessons.chapters import ClassDot, star_split
 from tests.browser.chromium import launched
 
 LESSON = calib.lesson()

@@ -154,9 +154,9 @@ class Crowd {
   drawPeople(width, height, split) {
     const { sizes, gaps, star } = worldOf(this.world);
     const { right } = this.world;
-    const cell = Math.min((height - 62) / 11.2, (width - 8) / 10.2, 60);
-    const [left, top] = [Math.max(Math.min((width - 10 * cell) / 2, width - 270), 4), 26];
-    const second = top + 26 + Math.ceil(sizes[0] / 10) * cell;
+    const cell = Math.min((height - 66) / 11.2, (width - 8) / 10.2, 60);
+    const [left, top] = [Math.max(Math.min((width - 10 * cell) / 2, width - 270), 4), 30];
+    const second = top + 30 + Math.ceil(sizes[0] / 10) * cell;
     this.people.forEach((mark, person) => {
       const group = person < sizes[0] ? 0 : 1;
       const inside = person - group * sizes[0];
@@ -320,7 +320,7 @@ class Deals {
     const { dots } = this.data;
     const [left, middle] = [width < 1000 ? 84 : 130, (height - 12) / 2];
     const up = (gap) => middle - (gap / this.most) * (middle - 34);
-    const step = (width - left) / this.columns.length;
+    const step = (width - left - 4) / this.columns.length;
     const largest = Math.max(...dots.map((dot) => dot.count));
     set(this.band, { x: left, y: up(this.gap), width: width - left, height: up(-this.gap) - up(this.gap) });
     this.lines.forEach(({ firstChild, lastChild }, i) => {
@@ -334,8 +334,8 @@ class Deals {
       move(this.heads[column], x, height - 8, shown);
       marks.forEach((mark, i) => {
         const gap = this.columns[column][i];
-        move(mark, x + ((i % 5) - 2) * Math.min(step / 6, 10), up(shown ? gap : 0), shown);
-        set(mark.children[1], { r: Math.min(step / 4, 10) * Math.sqrt(dots[i].count / largest) + 1 });
+        move(mark, x + ((i % 5) - 2) * Math.min(step / 7, 10), up(shown ? gap : 0), shown);
+        set(mark.children[1], { r: Math.min(step / 5, 10) * Math.sqrt(dots[i].count / largest) + 1 });
         label(mark.lastChild, column ? 0 : -8, gap > 0 ? -14 : 24, column ? "middle" : "start");
       });
     });

@@ -12,7 +12,7 @@ from calib import ece, lesson, reduce_to_binary
 from calib.answers.metric_tables import METRIC_COLUMNS
 from calib.datasets import load_example
 from calib.datasets.simulated import draw_labels
-from calib.lessons import star_split
+from calib.lessons.chapters import star_split
 from pages.shared.lessons.binning import bent_curve, best_points, bin_curve, true_curve
 from pages.shared.lessons.noise import perfect_curve, perfect_rows
 from pages.shared.lessons.normalising import compare_normalisation
