@@ -1,4 +1,4 @@
-"""How often promises of thresholds on P(Y = 1) hold.
+"""How often what calib says of one event holds: promises of thresholds, and intervals of net benefit.
 
 Scores are a beta distribution with the given mean, P(Y = 1) is the score moved by 0.5 in log-odds: a model
 that is too low. With clusters, 5 rows share a normal shift of the log-odds of size 0.7. The truth is taken
@@ -7,12 +7,14 @@ from many further rows.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.special import expit, logit
 
-from benchmarks.simulation import Draws, Table, main
-from calib import decide
-from calib.answers import EventRule
+from benchmarks.simulation import Draws, Table, main, sides
+from calib import decide, decision_curve
+from calib.answers import EventRule, benefit_difference
 
 #: Rows that the truth is taken from, and the size of a cluster.
 MANY, SIZE = 400_000, 5
@@ -61,6 +63,41 @@ def targets(name: str, n: int, mean: float, size: int) -> Draws:
             "missed (up to 10 %)": promised and missed,
             "promised": promised,
             "rows acted on": acted.mean(),
+        }
+
+
+@Table(
+    ("threshold", "rows", "rows of a cluster"),
+    [*((t, n, 1) for t in (0.05, 0.2, 0.5) for n in (300, 3_000)), (0.05, 3_000, SIZE), (0.2, 3_000, SIZE)],
+    {"mean width": ".4f"},
+)
+def benefits(threshold: float, n: int, size: int) -> Draws:
+    """Yield whether the intervals of a net benefit, and of a difference, hold the truth.
+
+    The other scores are noisy: their log-odds move by a normal number of size 0.5.
+    """
+
+    def noisy(random: np.random.Generator, p: np.ndarray) -> np.ndarray:
+        return expit(logit(p) + 0.5 * random.standard_normal(len(p)))
+
+    random, further = np.random.default_rng(0), np.random.default_rng(1)
+    y, p = drawn(further, MANY, 0.1, size)
+    q, cost = noisy(further, p), threshold / (1.0 - threshold)
+    worth = np.where(y == 1, 1.0, -cost)
+    truth = worth @ (p >= threshold) / MANY
+    apart = worth @ (q >= threshold) / MANY - truth
+    while True:
+        y, p = drawn(random, n, 0.1, size)
+        q = noisy(random, p)
+        options: dict[str, Any] = {
+            "thresholds": [threshold],
+            "cluster": np.arange(n) // size if size > 1 else None,
+        }
+        curve, change = decision_curve(y, p, **options), benefit_difference(y, p, q, **options)
+        yield {
+            **sides(float(curve.lower[0]), float(curve.upper[0]), truth),
+            "mean width": curve.upper[0] - curve.lower[0],
+            "difference, coverage (95 %)": change.lower[0] <= apart <= change.upper[0],
         }
 
 

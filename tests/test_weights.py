@@ -119,6 +119,8 @@ def called(name, options, rows=slice(None), **weights):
     }
     if name in OF_EVENTS:
         given |= {"y_true": (Y == 0)[rows], "scores": PROBA[rows, 0]}
+    if name == "benefit_difference":
+        given |= {"y_true": (Y == 0)[rows], "scores_a": PROBA[rows, 0], "scores_b": OTHER[rows, 0]}
     if name == "decide":
         given["accuracy"] = 0.6
     if name in ("class_diagram", "confusions"):

@@ -9,7 +9,8 @@ from .conclusion import Conclusion as Conclusion, Gap as Gap, conclude as conclu
 from .costly_actions import ActionCosts as ActionCosts, choose_actions as choose_actions
 from .cuts import Cut as Cut, cut_column as cut_column
 from .decision_curves import (
-    DecisionCurve as DecisionCurve, RiskCoverage as RiskCoverage, decision_curve as decision_curve,
+    BenefitDifference as BenefitDifference, DecisionCurve as DecisionCurve, RiskCoverage as RiskCoverage,
+    benefit_difference as benefit_difference, decision_curve as decision_curve,
     risk_coverage as risk_coverage,
 )
 from .decision_rules import DecisionRule as DecisionRule, RuleEffect as RuleEffect, decide as decide

@@ -10,11 +10,16 @@ import pandas as pd
 from calib.answers.decision_rules import rows_to_accept
 from calib.answers.event_rules import event_rows
 from calib.base.exceptions import InputError
-from calib.base.results import Drawn
+from calib.base.results import Drawn, Result
+from calib.data.defaults import LEVEL
 from calib.data.notions import Notion
 from calib.data.predictions import Scores, Values
+from calib.data.validation import check_level
 from calib.evidence.binning import BinaryProblems
-from calib.evidence.rows import Source, as_evidence
+from calib.evidence.clusters import Clusters
+from calib.evidence.rows import Known, Rows, Source, as_evidence, as_pair
+from calib.stats.bootstrap import limits_of_means, with_unseen_errors
+from calib.stats.intervals import combined_difference, few_clusters_factor, jeffreys_limits
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,9 +104,39 @@ class DecisionCurve(Drawn):
 
     #: (m,) float64: Thresholds t in (0, 1); t / (1 - t) needless actions are as bad as a missed action
     threshold: np.ndarray
-    #: (m,) float64: Net benefit TP / n - FP / n * t / (1 - t) of acting by the scores, per row
+    #: (m,) float64: Net benefit TP / n - FP / n * t / (1 - t) of acting by the scores, with its interval
     model: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
     everyone: np.ndarray  #: (m,) float64: Net benefit of acting always; of acting never it is 0
+    share: float  #: Share of rows with the event
+    level: float  #: Coverage of each interval
+
+    @property
+    def standardised(self) -> np.ndarray:
+        """Net benefit over the share of events: 1 for a model that acts on all events and nothing else."""
+        return self.model / self.share
+
+    @property
+    def avoided(self) -> np.ndarray:
+        """Actions per row that the scores avoid without missing events more, compared with acting always."""
+        return (self.model - self.everyone) * (1.0 - self.threshold) / self.threshold
+
+    def frame(self) -> pd.DataFrame:
+        columns = ("threshold", "model", "lower", "upper", "everyone", "standardised", "avoided")
+        return pd.DataFrame({name: getattr(self, name) for name in columns})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BenefitDifference(Result):
+    """Net benefit of scores b minus scores a on the same rows."""
+
+    threshold: np.ndarray  #: (m,) float64: Thresholds
+    #: (m,) float64: Difference b - a and its interval
+    difference: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    level: float  #: Coverage of each interval
 
 
 def decision_curve(
@@ -109,35 +144,130 @@ def decision_curve(
     scores: Scores | None = None,
     *,
     thresholds: Values | None = None,
+    level: float = LEVEL,
     sample_weight: Values | None = None,
     cluster: Values | None = None,
 ) -> DecisionCurve:
-    """Return the decision curve of binary scores.
+    """Return the decision curve of binary scores, with an interval at each threshold.
 
     Parameters
     ----------
     y_true, sample_weight, cluster
-        As for `calib.ece`.
+        As for `calib.noise_floor`.
     scores : (n,) array_like, or binary predictions
         P(Y = 1).
     thresholds : (m,) array_like, optional
         Thresholds in (0, 1); by default 0.01, 0.02, ..., 0.99.
+    level : float in (0, 1)
+        Coverage of each interval.
+
+    Notes
+    -----
+    The shares TP / n and FP / n have Jeffreys intervals of the effective rows, combined with their
+    correlation (MOVER, Zou & Donner 2008), so that a threshold without needless actions has an interval, too.
+    With clusters, variances follow from the sums over clusters; few clusters count as fewer rows.
 
     Examples
     --------
     >>> decision_curve([1, 0, 1, 0], [0.9, 0.6, 0.4, 0.1], thresholds=[0.5]).model.tolist()
     [0.0]
     """
-    happened, event, weight = event_rows(as_evidence(y_true, scores, sample_weight, cluster))
+    rows = as_evidence(y_true, scores, sample_weight, cluster)
+    happened, event, weight = event_rows(rows)
+    assert isinstance(rows, Rows)
+    grid, alpha = _checked(thresholds), 1.0 - check_level(level)
+    odds, weight = grid / (1.0 - grid), weight / weight.sum()
+    hits, needless, covariance = _shares_acted_on(rows.clusters, happened, event, weight, grid)
+    few = 1.0 if rows.clusters.independent else few_clusters_factor(rows.clusters.n_clusters, alpha)
+    most = 1.0 / float(weight @ weight) if rows.clusters.independent else float(rows.clusters.n_clusters)
+    ends = []
+    for share, variance in ((hits, covariance[0, 0]), (needless, covariance[1, 1])):
+        seen = variance > 0.0
+        effective = np.where(seen, share * (1.0 - share) / np.where(seen, variance, 1.0), most) * few
+        ends.append((share, *jeffreys_limits(share * effective, effective, alpha)))
+    spread = np.sqrt(covariance[0, 0] * covariance[1, 1])
+    correlation = np.divide(covariance[0, 1], spread, out=np.zeros(len(grid)), where=spread > 0.0)
+    costs = tuple(end * odds for end in ends[1])
+    model, lower, upper = combined_difference(ends[0], costs, correlation)
+    events = float(weight[happened].sum())
+    return DecisionCurve(grid, model, lower, upper, events - (1.0 - events) * odds, events, level)
+
+
+def benefit_difference(
+    y_true: Source,
+    scores_a: Scores | Known,
+    scores_b: Scores | None = None,
+    *,
+    thresholds: Values | None = None,
+    level: float = LEVEL,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
+) -> BenefitDifference:
+    """Return the net benefit of scores b minus scores a on the same rows, with intervals paired by rows.
+
+    Parameters as for `decision_curve`. Intervals as for `calib.paired_interval`; at a threshold where no row
+    differs in one direction they allow for further rows that do.
+    """
+    a, b = as_pair(y_true, scores_a, scores_b, sample_weight, cluster)
+    happened, event, _ = event_rows(a)
+    other, grid = event_rows(b)[1], _checked(thresholds)
+    one_more = 1.0 / a.n_samples if a.clusters.independent else 1.0 / a.clusters.n_clusters
+    differences, ends = np.empty(len(grid)), np.empty((2, len(grid)))
+    for place, threshold in enumerate(grid):
+        cost = threshold / (1.0 - threshold)
+        change = (other >= threshold).astype(np.float64) - (event >= threshold)
+        worth = np.where(happened, change, -cost * change)
+        mean, low, high, *_ = limits_of_means(worth[None], level, 1.0 + cost, a, None)[0]
+        limits = np.array([mean]), np.array([low]), np.array([high])
+        not_seen = [size for size in (1.0, -1.0, cost, -cost) if not (worth == size).any()]
+        for size in (max(not_seen, default=0.0), min(not_seen, default=0.0)):
+            further = np.array([size * one_more])
+            limits = limits[0], *with_unseen_errors(*limits, further, 1.0 - level)
+        differences[place], ends[0, place], ends[1, place] = mean, limits[1][0], limits[2][0]
+    return BenefitDifference(grid, differences, ends[0], ends[1], level)
+
+
+def _checked(thresholds: Values | None) -> np.ndarray:
     grid = np.arange(1, 100) / 100 if thresholds is None else np.asarray(thresholds, dtype=np.float64)
     if grid.ndim != 1 or not len(grid) or not ((grid > 0) & (grid < 1)).all():
         raise InputError(f"thresholds must lie in (0, 1); got {thresholds!r}")
+    return grid
+
+
+def _shares_acted_on(
+    clusters: Clusters, happened: np.ndarray, event: np.ndarray, weight: np.ndarray, grid: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the shares of rows that are hits and needless actions, and their covariance, (2, 2, m).
+
+    `weight` sums to 1.
+    """
     order = np.argsort(event, kind="stable")
     first = np.searchsorted(event[order], grid)  # rows from here on have a score of at least t
-    hits, acted = (_sums_to_the_end(mass[order])[first] for mass in (weight * happened, weight))
-    odds, total = grid / (1 - grid), weight.sum()
-    share = (weight * happened).sum() / total
-    return DecisionCurve(grid, (hits - (acted - hits) * odds) / total, share - (1 - share) * odds)
+
+    def acted_on(mass: np.ndarray) -> np.ndarray:
+        return _sums_to_the_end(mass[order])[first]
+
+    hits, needless = acted_on(weight * happened), acted_on(weight * ~happened)
+    if clusters.independent:
+        square, total = weight * weight, weight @ weight
+        of_hits, of_needless = acted_on(square * happened), acted_on(square * ~happened)
+        mixed = hits * needless * total - hits * of_needless - needless * of_hits
+        own = [
+            part * (1.0 - 2.0 * share) + share**2 * total
+            for part, share in ((of_hits, hits), (of_needless, needless))
+        ]
+        return hits, needless, np.array([[own[0], mixed], [mixed, own[1]]])
+    covariance = np.empty((2, 2, len(grid)))
+    for place, threshold in enumerate(grid):
+        acted = event >= threshold
+        sums = np.array(
+            [
+                clusters.sums(weight * ((acted & which) - share[place]))
+                for which, share in ((happened, hits), (~happened, needless))
+            ]
+        )
+        covariance[:, :, place] = clusters.few * sums @ sums.T
+    return hits, needless, covariance
 
 
 def _sums_to_the_end(values: np.ndarray) -> np.ndarray:

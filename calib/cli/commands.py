@@ -21,6 +21,7 @@ from calib.answers.centres import AcrossCentres, CentreTable, calibration_by_cen
 from calib.answers.conclusion import MOST_NAMED, Conclusion, IfTogether, conclude
 from calib.answers.costly_actions import ActionCosts, choose_actions
 from calib.answers.cuts import MOST_CODES, Cut, cut_column, parse_cuts
+from calib.answers.decision_curves import benefit_difference, decision_curve
 from calib.answers.decision_rules import DecisionRule, RuleEffect
 from calib.answers.decision_rules import decide as choose_rule
 from calib.answers.event_rules import ActionCounts, EventRule
@@ -585,6 +586,61 @@ def _costs(
     counts: Any = table.T.to_dict()
     data = CostsData(str(options.file), found, found.actions[found.alone], counts)
     return Output("\n".join([*notes, found.sentence, "", table.rename_axis("class").to_string()]), data)
+
+
+@dataclass(frozen=True)
+class BenefitNumber:
+    """A row of the table that `calib benefit` prints."""
+
+    threshold: float
+    model: float  #: Net benefit per row of acting by the scores, and its interval
+    lower: float
+    upper: float
+    everyone: float  #: Net benefit of acting always; of acting never it is 0
+    standardised: float  #: Net benefit over the share of events
+    avoided: float  #: Actions per row avoided, compared with acting always
+    #: Net benefit minus the other scores', with its interval
+    difference: float | None = None
+    difference_lower: float | None = None
+    difference_upper: float | None = None
+
+
+@dataclass(frozen=True)
+class BenefitData:
+    file: str
+    n_samples: int
+    share: float  #: Share of rows with the event
+    level: float  #: Coverage of each interval
+    minus: str | None  #: What the difference is from: a file, or "base" with --calibrator
+    thresholds: Sequence[BenefitNumber]
+
+
+def benefit(options: Namespace) -> Output[BenefitData]:
+    """Print the net benefit of acting on P(Y = 1) between two thresholds."""
+    refuse_summary(options)
+    found = assessed(options)
+    evidence, other = found.evidence, None
+    assert isinstance(evidence, Rows)
+    if options.against:
+        other, minus = assessed(changed(options, file=options.against, calibrator=None)).base, options.against
+    elif options.calibrator:
+        other, minus = found.base, "base"
+    if not options.begin <= options.to < 1.0:
+        raise InputError(f"--from must be at most --to, below 1; got {options.begin:g} and {options.to:g}")
+    steps = np.arange(round((options.to - options.begin) / options.step) + 1)
+    grid = np.round(options.begin + options.step * steps, 10)
+    curve = decision_curve(evidence, thresholds=grid)
+    table = curve.frame()
+    if other is not None:
+        change = benefit_difference(other, evidence, thresholds=grid)
+        table["difference"] = change.difference
+        table["difference_lower"], table["difference_upper"] = change.lower, change.upper
+    text = table.to_string(index=False, float_format="{:.6f}".format)
+    head = f"net benefit per row, {100 * curve.level:g} % intervals; {curve.share:.1%} of rows have the event"
+    numbers = rows_of(BenefitNumber, table)
+    named = None if other is None else str(minus)
+    data = BenefitData(str(options.file), evidence.n_samples, curve.share, curve.level, named, numbers)
+    return Output("\n".join([*found.notes, head, "", text]), data)
 
 
 #: Columns of the table of groups that fit in a terminal.

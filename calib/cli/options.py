@@ -257,6 +257,28 @@ def decide(command: ArgumentParser) -> None:
     _add_seed(command, "the split")
 
 
+def benefit(command: ArgumentParser) -> None:
+    """Print the net benefit of acting on P(Y = 1) at several thresholds.
+
+    calib benefit risks.csv --from 0.05 --to 0.35
+    calib benefit risks.csv --from 0.05 --to 0.35 --step 0.01 --calibrator cal.json
+    calib benefit new.csv --from 0.1 --to 0.3 --against old.csv --json
+
+    Net benefit is TP / n - FP / n * t / (1 - t) at the threshold t, with an interval over rows or clusters.
+    With --calibrator the difference is after calibration minus before; with --against it is from other
+    scores of the same rows in the same order.
+    """
+    _add_file(command)
+    add = command.add_argument
+    for name, of, what in (("--from", "begin", "smallest threshold"), ("--to", "to", "largest threshold")):
+        add(name, dest=of, type=_share, required=True, metavar="T", help=f"{what}, in (0, 1)")
+    add("--step", type=_share, default=0.05, metavar="D", help="distance of thresholds; default 0.05")
+    add("--against", metavar="FILE", help="also print the difference from these scores of the same rows")
+    _add_applied(command)
+    _add_split(command)
+    _add_seed(command, "the split")
+
+
 def judge(command: ArgumentParser) -> None:
     """Compare a judge's verdicts on all rows with people's labels of some rows.
 
@@ -535,7 +557,10 @@ def centres(command: ArgumentParser) -> None:
 
 #: Functions that add the options of a command, by the module of the command that they are named after.
 COMMANDS: dict[str, tuple[Callable[[ArgumentParser], None], ...]] = {
-    "commands": (metrics, fit, recommend, apply, gate, decide, slices, centres, report, tables, open),
+    "commands": (
+        *(metrics, fit, recommend, apply, gate, decide),
+        *(benefit, slices, centres, report, tables, open),
+    ),
     "judging": (judge,),
     "teaching": (lesson,),
     "light": (check, app, completion),

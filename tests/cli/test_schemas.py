@@ -39,6 +39,9 @@ gate last.csv --calibrator rule.json --min accepted_accuracy=0.3
 decide rows.csv --by class --cost 20
 decide rows.csv --costs costs.csv
 decide rows.csv --accuracy 0.2 --by site --promise each
+decide p.csv --sensitivity 0.5 --precision 0.1
+benefit p.csv --from 0.1 --to 0.3 --step 0.1
+benefit p.csv --from 0.1 --to 0.1 --against p.csv
 judge judged.csv --verdict verdict --human human
 judge judged.csv --verdict verdict --human human --confidence confidence --plan 5 -o next.csv
 slices rows.csv --by site --by rare --resamples 20
