@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -89,6 +91,12 @@ class Frame:
         numbers = sorted(int(name) for name in self.names if name.isascii() and name.isdigit())
         first = numbers[0] if numbers else 2
         return first < 2 and numbers == list(range(first, first + len(self.names)))
+
+
+def _beginning_with(start: str, texts: Sequence[str]) -> Sequence[str]:
+    """Return the sorted texts that begin with some characters."""
+    first = bisect_left(texts, start)
+    return texts[first : bisect_left(texts, start + chr(sys.maxunicode), first)] if start else texts
 
 
 class Columns:
@@ -301,12 +309,24 @@ class Columns:
         for name in names:
             for before, inside, after in classes_in_name(name, classes):
                 around.setdefault((before, after), []).append(inside)
-        frames = []
+        frames, texts = [], {name: name.strip() for name in names}
+        starts, ends = sorted(texts.values()), sorted(text[::-1] for text in texts.values())
+        held: dict[str, list[str]] = {}
+        for name, text in texts.items():
+            held.setdefault(text, []).append(name)
+
+        def columns_of(found: Iterable[str]) -> list[str]:
+            return sorted((n for text in {*found} for n in held.get(text, ())), key=place.__getitem__)
+
+        place = {name: at for at, name in enumerate(names)}
         for (before, after), found in around.items():
-            wanted = {f"{before}{inside}{after}" for inside in found}
-            named = [name for name in names if name.strip() in wanted]
-            frame = re.compile(f"{re.escape(before)}.+{re.escape(after)}", re.DOTALL)
-            alike = [name for name in names if frame.fullmatch(name.strip())]
+            named = columns_of(f"{before}{inside}{after}" for inside in found)
+            begun, ended = _beginning_with(before, starts), _beginning_with(after[::-1], ends)
+            alike = begun if len(begun) <= len(ended) else [text[::-1] for text in ended]
+            least = len(before) + len(after)
+            alike = columns_of(
+                t for t in alike if len(t) > least and t.startswith(before) and t.endswith(after)
+            )
             if not before + after:
                 alike = [name for name in alike if not self.is_called_score(name)]
             marked = before[-1:] in MARKS or after[:1] in MARKS

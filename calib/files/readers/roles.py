@@ -187,7 +187,7 @@ class Given:
 
     def resolved(self, table: Table) -> Given:
         """Replace patterns in `score` and `votes`, and a block of time in `cluster`, by columns."""
-        names = (*table.columns, *table.matrices)
+        names = dict.fromkeys((*table.columns, *table.matrices))
         score, votes = (
             tuple(name for pattern in several for name in _named(pattern, names))
             for several in (self.score, self.votes)
@@ -235,13 +235,16 @@ def rows_of(table: Table, rows: np.ndarray) -> Table:
     return Table(table.format, columns, matrices, ignored=table.ignored)
 
 
-def _named(pattern: str, names: Sequence[str]) -> list[str]:
+def _named(pattern: str, names: Mapping[str, Any]) -> list[str]:
     """Return the columns that match a name, a pattern with *, or names divided by commas."""
     if pattern in names:
         return [pattern]
-    expression = re.compile(re.escape(pattern).replace(r"\*", ".*"), re.DOTALL)
-    found = [name for name in names if "*" in pattern and expression.fullmatch(name)]
-    return found or (pattern.split(",") if set(pattern.split(",")) <= set(names) else [pattern])
+    if "*" in pattern:
+        expression = re.compile(re.escape(pattern).replace(r"\*", ".*"), re.DOTALL)
+        if found := [name for name in names if expression.fullmatch(name)]:
+            return found
+    several = pattern.split(",")
+    return several if all(name in names for name in several) else [pattern]
 
 
 def models_in(choices: Sequence[Choice]) -> dict[str, str]:
