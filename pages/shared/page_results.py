@@ -20,7 +20,7 @@ from calib.answers.costly_actions import choose_actions
 from calib.answers.cuts import LEAST_ROWS
 from calib.calibrators.canonical import SimplexScheme
 from calib.data.defaults import N_BINS
-from calib.data.equal_rows import overlap
+from calib.data.equal_rows import Overlap, overlap
 from calib.data.kinds import KINDS
 from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import Announcement
@@ -315,13 +315,25 @@ def over_time(method: Method, time: str) -> answers.OverTime:
 
 @kept()
 def decision(method: Method, **options: Any) -> answers.DecisionRule:
-    """Choose a rule on all rows of a method that was not fitted on them."""
-    data = dataset()
-    if method.calibrator is not None and data.calibration is not None:
-        options["overlap"] = overlap(data.evaluation, data.calibration)
-    rule = calib.decide(about(method, "top-label"), **options)
-    assert isinstance(rule, answers.DecisionRule), "the page asks for no targets of an event"
+    """Choose a rule of acceptance on all rows of a method that was not fitted on them."""
+    rule = calib.decide(about(method, "top-label"), overlap=_overlap_of(method), **options)
+    assert isinstance(rule, answers.DecisionRule), "another function is about targets of an event"
     return rule
+
+
+@kept()
+def event_decision(method: Method, **targets: Any) -> answers.EventRule:
+    """Choose a threshold on P(Y = 1), of two classes of the second one."""
+    rule = calib.decide(second(method), overlap=_overlap_of(method), **targets)
+    assert isinstance(rule, answers.EventRule), "another function is about what is accepted"
+    return rule
+
+
+def _overlap_of(method: Method) -> Overlap | None:
+    """Return which rows a method's calibrator was fitted on, if it was on any."""
+    data = dataset()
+    fitted = method.calibrator is not None and data.calibration is not None
+    return overlap(data.evaluation, data.calibration) if fitted else None
 
 
 def second(method: Method) -> Rows:

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from calib import InputError, decision_curve, diagrams, risk_coverage
-from calib.answers import DecisionRule
+from calib.answers import DecisionRule, EventRule
 from calib.answers.costly_actions import choose_actions
 from calib.answers.decision_rules import ACCURACIES
 from calib.data.kinds import lacks
@@ -21,6 +21,14 @@ from pages.shared.panels.take_away import show_take_away
 from pages.shared.session import BASE, dataset, scored
 
 TARGETS = {"accuracy": "Accuracy", "reviews": "Reviews", "cost": "Cost", "costs": "Cost matrix"}
+#: Targets of an event, and their controls.
+OF_EVENT = {
+    "sensitivity": "Sensitivity, at least, %",
+    "precision": "Precision, at least, %",
+    "false_positive_rate": "False positive rate, at most, %",
+}
+#: Sensitivity that is asked for at first.
+FIRST_SENSITIVITY = 90.0
 #: Costs in a matrix until they are changed: of a wrong class, and of a person who looks.
 WRONG, LOOK = 5.0, 1.0
 #: Classes in the matrix.
@@ -96,6 +104,41 @@ def show_benefit(few: list[str]) -> None:
         f"Decision curve (Vickers & Elkin 2006) of P(Y = {ui.literal(names[1])}): at threshold t, a needless "
         "action costs t / (1 - t) of a missed one. A model is worth acting on if its line is the highest."
     )
+
+
+def show_event_rules() -> None:
+    """Ask for targets of the event; show the threshold of each model, and what it promises."""
+    asked = {}
+    for place, (name, title) in zip(st.columns(len(OF_EVENT)), OF_EVENT.items(), strict=True):
+        first = FIRST_SENSITIVITY if name == "sensitivity" else None
+        asked[name] = place.number_input(title, 0.1, 99.9, first, key=name, placeholder="not asked for")
+    targets = {name: round(value / 100, 6) for name, value in asked.items() if value is not None}
+    if not targets:
+        st.info("Give at least one target.")
+        return
+    try:
+        found = {
+            name: results.event_decision(model, choices=n_models, alpha=alpha, **targets)
+            for name, model in models.items()
+        }
+    except InputError as error:
+        st.info(f"Nothing to decide: {ui.escaped(error)}.")
+        return
+    rule = found[shown]
+    (st.success if rule.guarantee else st.warning)(promised_words(rule))
+    table = pd.DataFrame([{"Model": name, "Act from": each.threshold} for name, each in found.items()])
+    for target, title in OF_EVENT.items():
+        counts = [each.counts for each in found.values()]
+        table[title.partition(",")[0]] = [None if each is None else each.share(target) for each in counts]
+    digits = dict.fromkeys(table.columns[2:], "{:.1%}") | {"Act from": "{:.4f}"}
+    st.dataframe(table.style.format(digits), hide_index=True, placeholder="\u2013")
+    ui.download(table, "event-rules")
+
+
+def promised_words(rule: DecisionRule | EventRule) -> str:
+    """Describe a rule; the promises of all accuracies and scores hold at once with probability 1 - alpha."""
+    own, at_once = (f"probability {1 - level:.3g}" for level in (rule.alpha, alpha))
+    return ui.escaped(rule.sentence.replace(own, at_once))
 
 
 def show_cost_matrix() -> None:
@@ -198,19 +241,20 @@ models = scored()
 n_models = len(models) + is_awaited()
 names = data.evaluation.class_names
 classes = data.event is not None or lacks(data.kind, "notion:top-label") is None
+two = classes and len(names) == 2
 pair = [name for name in dict.fromkeys([BASE, proposed]) if name in models] or list(models)[:1]
 if data.evidence.is_weighted:
     st.info(ui.escaped(weights_refused("A rule of acceptance")))
     show_curves(pair, {}, None)
-    if classes and len(names) == 2:
+    if two:
         show_benefit(pair)
     st.stop()
 left, middle, whose, right = st.columns([14, 8, 8, 5], vertical_alignment="bottom")
 with left:
     target = st.segmented_control(
         "What is given",
-        list(TARGETS),
-        format_func=TARGETS.__getitem__,
+        [*TARGETS, "event"] if two else list(TARGETS),
+        format_func=lambda name: TARGETS.get(name, "Event"),
         default="accuracy",
         required=True,
         key="target",
@@ -223,9 +267,16 @@ if target == "costs":
 by = None
 with right.popover("Options", width="stretch"):
     alpha = st.slider("Failure probability \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha", bind="query-params")
-    if target != "reviews" and classes:
+    if target in ("accuracy", "cost") and classes:
         each = st.toggle("One threshold for each predicted class", key="by-class", bind="query-params")
         by = "class" if each else None
+open_on("decide-model", proposed or BASE if BASE in models else next(iter(models)), models)
+shown = whose.selectbox("Scores", list(models), key="decide-model")
+if target == "event":
+    show_event_rules()
+    show_benefit([name for name in dict.fromkeys([BASE, shown]) if name in models])
+    ui.next_line("Decide")
+    st.stop()
 try:
     with middle:
         value = target_value()
@@ -233,19 +284,14 @@ try:
 except InputError as error:
     st.info(f"Nothing to decide: {ui.escaped(error)}.")
     st.stop()
-open_on("decide-model", proposed or BASE if BASE in models else next(iter(models)), models)
-shown = whose.selectbox("Scores", list(models), key="decide-model")
 rule = rules[shown]
 say = st.markdown if target != "accuracy" else st.warning if rule.guarantee is None else st.success
-# The promises of all accuracies and scores hold at once with probability 1 - alpha.
-say(ui.escaped(rule.sentence.replace(f"probability {1 - rule.alpha:.3g}", f"probability {1 - alpha:.3g}")))
+say(promised_words(rule))
 if target == "accuracy":
     st.caption(simultaneous_words())
 pair = [name for name in dict.fromkeys([BASE, shown]) if name in models]
 show_curves(pair, {name: rules[name] for name in pair}, 1 - value if target == "accuracy" else None)
 show_table()
-if classes and len(names) == 2:
-    show_benefit(pair)
 if models[shown].calibrator is not None and np.isfinite(rule.thresholds).any():
     carrying = rule.carried_by(models[shown].calibrator)
     key = f"{models[shown].key}/{target}/{value}/{by}/{alpha}"

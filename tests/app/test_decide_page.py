@@ -73,7 +73,7 @@ def test_a_target_out_of_reach_is_said_and_classes_are_listed():
     assert len(app.dataframe[1].value) == 10
 
 
-def test_two_classes_have_a_decision_curve():
+def test_two_classes_have_targets_of_the_event_and_a_decision_curve():
     random = np.random.default_rng(0)
     p = random.random(400)
     rows = Predictions(np.stack([1 - p, p], axis=1), (random.random(400) < p).astype(int), ("no", "yes"))
@@ -83,7 +83,15 @@ def test_two_classes_have_a_decision_curve():
     app.session_state["methods"] = {}
     app.run()
     assert not app.exception
-    assert len(app.get("plotly_chart")) == 2
+    app.segmented_control(key="target").set_value("event").run()
+    assert not app.exception
+    assert len(app.get("plotly_chart")) == 1
+    rule = decide(rows, sensitivity=0.9)
+    table = app.dataframe[0].value
+    assert table["Act from"].tolist() == [rule.threshold]
+    assert table["Sensitivity"].tolist() == [rule.counts.share("sensitivity")]
+    app.number_input(key="precision").set_value(99.0).run()
+    assert len(app.warning) == 1
 
 
 def test_weighted_rows_have_curves_and_no_rule():

@@ -152,6 +152,7 @@ KEPT: dict[str, Call] = {
     "cells": lambda f, w, m: f(m, "top-label", B),
     "cuts": lambda f, w, m: f(w.data.evaluation, SITE),
     "decision": lambda f, w, m: f(m, **DECISION),
+    "event_decision": lambda f, w, m: f(m, sensitivity=0.8, choices=1, alpha=0.1),
     "pairs": lambda f, w, m: f(m),
     "rows_of": lambda f, w, m: f(m, "top-label", B, 1, B - 1),
     "rows_of_group": lambda f, w, m: f(m, SITE, 1),
@@ -209,7 +210,7 @@ PLAIN |= {
 WHOLE = {"metrics", "class_diagram", "problem_floors", "choose_actions", "pairs"}
 WHOLE |= {"canonical_noise_floors", "confirm_choice"}
 #: Results of two classes.
-OF_TWO = {"decision_curve", "risk"}
+OF_TWO = {"decision_curve", "risk", "event_decision"}
 #: What a page names first when it asks.
 QUESTION = re.compile(r"(?:results\.|(?<![\w.]))(?:ask|question)\(\s*(?:\w+\.)?(\w+),")
 
