@@ -564,7 +564,7 @@ def _newton(design: np.ndarray, offset: np.ndarray, outcomes: np.ndarray, weight
         while rate > 1e-10:
             moved = offset + design @ (theta + rate * step)
             loss = _negative_log_likelihood(moved, outcomes, weights)
-            if loss <= best:
+            if loss <= best + 1e-12 * abs(best):  # the last step changes only the rounding of the sum
                 break
             rate /= 2.0
         theta = theta + rate * step

@@ -30,6 +30,7 @@ from pages.shared.choice import ChosenRows, chosen, drop
 from pages.shared.needs import need_kind, say_rows_needed, weights_refused
 from pages.shared.page_parts import part
 from pages.shared.panels.picture import show_chosen_rows, show_picture
+from pages.shared.panels.risk import show_risk_line, show_smoothed
 from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.session import Method, dataset, methods
 from pages.shared.texts import meanings
@@ -97,8 +98,14 @@ def show() -> None:
         with side:
             code, bin_ = show_chosen(method, table, diagram, n_bins)
     show_rows(method, n_bins, code, bin_)
+    is_risk = data.event is not None and data.has_rows
+    if is_risk:
+        show_smoothed(method)
     with answer:
-        show_errors(method, n_bins, table)
+        if is_risk:
+            show_risk_line(method)
+        else:
+            show_errors(method, n_bins, table)
     fold = st.expander("Without bins", key="without-bins", on_change="rerun")
     if fold.open:
         with fold:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calib import ece, read
+from calib import ece, read, risk
 from calib.data.kinds import KINDS
 from tests.app.running import PLACES, open_page, press, turn_to, words, words_of_tabs
 
@@ -73,14 +73,17 @@ def test_every_page_works_or_says_what_it_would_need(uploaded):
         app.switch_page("pages/views/data.py").run()
         press(app, "Look at this class")
         said = words(turn_to(app, "reliability"))
-        assert f"**{ece(rows.labels[:, 0], rows.scores[:, 0]):.4f}**" in said
+        assert f"**{risk(rows.labels[:, 0], rows.scores[:, 0]).texts()['O/E']}**" in said
         return
     if kind in ("top-label", "top-k"):
         assert "off (false discovery rate" in said["reliability"]
         assert ("90.0% of the rows answered" in said["Answer"]) == (kind == "top-label")
     else:
         assert "predicted class of each row" in said["reliability"]
-        assert f"**{ece(rows.labels, rows, notion='confidence'):.4f}**" in said["reliability"]
+        number = f"{ece(rows.labels, rows, notion='confidence'):.4f}"
+        if kind == "binary":
+            number = risk(rows).texts()["O/E"]
+        assert f"**{number}**" in said["reliability"]
     order = {"binary": "P(Y = 1)", "confidence": "confidence"}.get(kind, "confidence, one predicted class")
     assert kind == "top-k" or f"in the order of {order}" in said["How sure is each number?"]
 
