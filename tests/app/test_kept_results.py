@@ -200,7 +200,7 @@ ASKED: dict[str, Call] = {
 }
 CALLS = {**KEPT, **ASKED}
 #: Results that show no noise: means, and lists of rows.
-PLAIN = {"metrics", "decision_curve", "risk_coverage", "cuts", "corp_curve"}
+PLAIN = {"metrics", "risk_coverage", "cuts", "corp_curve"}
 PLAIN |= {
     "time_columns",
     "rows_of",
