@@ -2,7 +2,7 @@
 // back; a new step begins at its top. And a reload finds its session: the name of this tab's session is in a
 // cookie from the end of one page to the start of the next. The button of a figure's menu presses its camera,
 // or prints what the camera saves.
-// Reliability diagrams name in their layout how many bins they have: the bin under the pointer is marked in all.
+// A link asks before it ends an upload, whose file would be lost without a word.
 // On a narrow window the menu closes after a choice.
 // A number and its percent sign stay on one line.
 // Figures are drawn by the server: when the theme of the page changes, it is asked to draw them again.
@@ -19,6 +19,15 @@ if (!window.calibSession) {
     if (event.target.closest?.("a[href]") === null) return;
     left = location.href;
     setTimeout(() => { left = null; }, 10_000);
+  }, true);
+  const isReading = (bar) => bar.textContent.startsWith("Reading");
+  addEventListener("click", (event) => {
+    if (!event.target.closest?.("[data-testid=stSidebarNavLink], [data-testid=stPageLink] a")) return;
+    const uploads = document.querySelector("[data-testid=stFileChipIconSpinner]") !== null;
+    if (!uploads && ![...document.querySelectorAll("[data-testid=stProgress]")].some(isReading)) return;
+    if (confirm("The file is not loaded yet, and leaving this page ends its upload. Leave all the same?")) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
   }, true);
   history.pushState = function (state, title, url) {
     const same = place(url) === place(location.href);

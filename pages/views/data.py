@@ -93,8 +93,8 @@ def show_preview() -> None:
     st.caption(f"The first {len(first)} evaluation rows.")
 
 
-def show_uploads(data: Dataset) -> bool:
-    """Show the fields for files, and what is in them; return whether these files are in use.
+def show_uploads(data: Dataset) -> tuple[bool, bool]:
+    """Show the fields for files, and what is in them; return whether they are in use, and if not, refused.
 
     Files that can be used are in use at once. They are not variables of the page, because the callbacks of
     widgets would keep them in memory.
@@ -153,7 +153,7 @@ def show_uploads(data: Dataset) -> bool:
         for other in further():
             st.markdown(f"Further model: {ui.literal(other.model)}")
             show_faults(other, labelled=True)
-    return used
+    return used, bool(against) or open_choice
 
 
 def wanted(reading: Reading, share: int) -> tuple[Any, ...]:
@@ -218,7 +218,7 @@ ui.heading(
 )
 reader.pool.start()
 data = dataset()
-used = show_uploads(data)
+used, refused = show_uploads(data)
 if data.example is not None and not pending():
     show_layouts()
 names = list(EXAMPLE_TITLES)
@@ -234,6 +234,8 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     if data.example is None:
         st.button("Open this example", on_click=choose_example)
 
+if refused:  # what is on every page stands in the heading
+    st.stop()
 ui.next_line("Data")
 st.header("Loaded data", anchor=False)
 st.markdown(
@@ -248,8 +250,9 @@ if can_change and st.button("Change columns or fixes", icon=":material/edit:"):
     except InputError as error:
         st.error(f"These files cannot be examined again: {ui.escaped(error)}")
 rows = data.evaluation
-n_calibration = f"{data.calibration.n_samples:,}" if data.calibration else "no"
-said = [f"**{rows.n_samples:,}** evaluation rows", f"**{n_calibration}** calibration rows"]
+said = [f"**{rows.n_samples:,}** evaluation rows"]
+if data.calibration is not None:
+    said.append(f"**{data.calibration.n_samples:,}** calibration rows")
 if "classes" in data.kind.has:
     said.append(f"**{rows.n_classes:,}** classes")
 if rows.coverage < 1.0:
@@ -275,8 +278,9 @@ if data.event is not None and data.has_rows:
     )
 if "every label" in data.kind.has:
     show_several(rows)
-tabs = {"Rows": show_preview} if data.has_rows and "every label" not in data.kind.has else {}
-tabs |= {"Project": offer_project}
+tabs = {"Project": offer_project}
+if data.has_rows and "every label" not in data.kind.has:
+    tabs = {"Rows": show_preview, **tabs}
 if data.has_rows:
     tabs |= {"Add a model": offer_model_upload}
     if getattr(rows, "class_names", None) is not None and not data.kind.scored:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any
 
+import pandas as pd
 from streamlit.testing.v1 import AppTest
 
 from calib.answers.calibrated import calibrated_scores, fit_on
@@ -114,3 +116,24 @@ def number(app: AppTest, title: str) -> str:
     """Return a number of the method on the Overview page, with four digits."""
     open_tab(app, "overview_tab", ROOM_TABS["overview"][1])
     return f"{app.dataframe[0].value.set_index('Number').loc[title, 'Measured']:.4f}"
+
+
+def marks_outside(spec: str) -> list[str]:
+    """Return the marks and bars of a figure, as JSON, that lie outside the ranges of their axes."""
+    figure, found = json.loads(spec), []
+    for number, trace in enumerate(figure["data"]):
+        if trace["type"] not in ("scatter", "bar") or "markers" not in trace.get("mode", "markers"):
+            continue
+        for letter in "xy":
+            name = trace.get(f"{letter}axis", letter)
+            axis = figure["layout"].get(f"{letter}axis{name[1:]}", {})
+            values = pd.to_numeric(pd.Series(trace.get(letter, []), dtype=object), errors="coerce").dropna()
+            if "range" not in axis or axis.get("type", "linear") != "linear" or values.empty:
+                continue
+            low, high = sorted(map(float, axis["range"]))
+            room = 1e-9 + 1e-6 * (high - low)
+            outside = values[(values < low - room) | (values > high + room)]
+            if len(outside):
+                found.append(f"trace {number}, {letter}: {outside.tolist()[:3]} outside {low} to {high}")
+    turned = [name for name, axis in figure["layout"].items() if "axis" in name and axis.get("tickangle")]
+    return found + [f"{name} turns its ticks" for name in turned]

@@ -13,7 +13,7 @@ import pytest
 
 from calib.datasets import EXAMPLE_TITLES, simulated
 from pages.shared import kept, session
-from tests.app.running import PAGES, PLACES, ROOT, open_page, turn_to, words
+from tests.app.running import PAGES, PLACES, ROOT, marks_outside, open_page, turn_to, words
 
 
 def test_navigation_lists_every_page_file():
@@ -52,6 +52,8 @@ def test_page_runs_on_example(visit, room, tab):
     name = {"More": "a perfect model", "Glossary": "glossary"}.get(tab, room)
     titles = [name in title.value.lower() for title in app.title]
     assert titles == ([] if tab == "Lesson" else [True])  # the browser writes the lesson's titles
+    for chart in app.get("plotly_chart"):
+        assert marks_outside(chart.proto.spec) == [], chart.proto.id
 
 
 def file_bytes(save, *arrays, **named) -> bytes:
