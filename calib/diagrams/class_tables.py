@@ -29,6 +29,7 @@ from calib.diagrams.style import (
     escape,
     faint,
     figure,
+    hues,
     interval,
     marks,
     named_rows,
@@ -404,8 +405,8 @@ def draw_class_changes(before: ClassGaps, after: ClassGaps, class_names: Sequenc
     there, place = end >= 0, np.arange(len(order))
     start, stop = 100 * before.gap[order], np.where(there, 100 * after.gap[end], np.nan)
     low, high = (np.where(there, 100 * limit[end], np.nan) for limit in (after.lower, after.upper))
-    begins = _hues(start, before.differs[order])
-    ends = _hues(stop, there & after.differs[end])
+    begins = hues(start, before.differs[order]).tolist()
+    ends = hues(stop, there & after.differs[end]).tolist()
     told = (before.count[order], start, stop, low, high, [escape(names[at]) for at in order])
     hover = (
         "%{customdata[5]}: %{customdata[1]:+.1f} points before, %{customdata[2]:+.1f} after<br>"
@@ -447,11 +448,6 @@ def draw_class_changes(before: ClassGaps, after: ClassGaps, class_names: Sequenc
         xaxis={"title": "right less often \u2190 points \u2192 more often"},
         **named_rows([shorten(names[at]) for at in order], range=[len(names) - 0.5, -0.5], ticks=""),
     )
-
-
-def _hues(gap: np.ndarray, off: np.ndarray) -> list[str]:
-    hue = np.where(gap < 0.0, "vermillion", "blue")
-    return [OKABE_ITO[name] for name in np.where(off, hue, "grey").tolist()]
 
 
 def draw_class_shares(shares: Mapping[str, np.ndarray], class_names: Sequence[str]) -> Figure:

@@ -10,6 +10,7 @@ from calib.diagrams.style import (
     PERCENT,
     Figure,
     figure,
+    hues,
     interval,
     marks,
     named_rows,
@@ -30,8 +31,7 @@ def draw_judgement(judgement: Judgement) -> Figure:
     shown = np.flatnonzero(cells.n_labels > 0)
     place, middle = np.arange(len(cells.share)), cells.agreement[shown]
     low, high, stated = cells.lower[shown], cells.upper[shown], cells.confidence
-    below, above = high < stated[shown], low > stated[shown]
-    colours = np.where(below, OKABE_ITO["vermillion"], np.where(above, OKABE_ITO["blue"], OKABE_ITO["grey"]))
+    off = (high < stated[shown]) | (low > stated[shown])
     names = [
         f"{shorten(name, 30)} ({share:.0%} of rows)"
         for name, share in zip(cells.names, cells.share.tolist(), strict=True)
@@ -40,7 +40,7 @@ def draw_judgement(judgement: Judgement) -> Figure:
     data = scatter(
         x=middle,
         y=place[shown],
-        marker=marks(colours, 22 * sizes(cells.share[shown], 1.0)),
+        marker=marks(hues(middle - stated[shown], off), 22 * sizes(cells.share[shown], 1.0)),
         error_x=interval(middle, low, high),
         customdata=(agreeing, cells.n_labels[shown], low, high),
         hovertemplate="people agree in %{customdata[0]:,.0f} of %{customdata[1]:,} rows, %{x:.1%}<br>"

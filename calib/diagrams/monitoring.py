@@ -17,6 +17,7 @@ from calib.diagrams.style import (
     axes,
     figure,
     grid,
+    hues,
     interval,
     level,
     scatter,
@@ -86,7 +87,7 @@ def draw_over_time(result: OverTime) -> Figure:
         x=_times(first + (last - first) / 2),
         y=gap,
         error_y=interval(gap, lower, upper),
-        marker={"size": 7, "color": OKABE_ITO["vermillion"]},
+        marker={"size": 7, "color": hues(gap, (lower > 0.0) | (upper < 0.0))},
         customdata=(np.array(_times(first)), np.array(_times(last)), blocks["rows"].to_numpy(), lower, upper),
         hovertemplate="%{customdata[0]} to %{customdata[1]}<br>%{customdata[2]:,} rows, gap %{y:+.1%} "
         "(%{customdata[3]:+.1%} to %{customdata[4]:+.1%})",

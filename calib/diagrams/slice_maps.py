@@ -13,7 +13,6 @@ from calib.data.notions import NotionShape
 from calib.data.predictions import Scores, Values
 from calib.diagrams.heat import ClassHeat, class_heat
 from calib.diagrams.style import (
-    OKABE_ITO,
     WHISKERS,
     Figure,
     at,
@@ -21,8 +20,8 @@ from calib.diagrams.style import (
     bin_span,
     diagonal,
     escape,
-    faint,
     figure,
+    hues,
     interval,
     marks,
     named_rows,
@@ -82,7 +81,10 @@ def draw_slice_panels(
         data += scatter(
             x=cells.mean_score,
             y=cells.mean_outcome,
-            marker={"size": 7, "color": faint(OKABE_ITO["vermillion"], cells.count)},
+            marker={
+                "size": 7,
+                "color": hues(cells.gap, (low > cells.mean_score) | (high < cells.mean_score)),
+            },
             error_y=interval(cells.mean_outcome, low, high),
             customdata=(np.full(len(own), label), diagram.column[own], cells.count, low, high),
             hovertemplate="confidence %{x:.3f}, accuracy %{y:.3f}<br>95 % interval %{customdata[3]:.4g} to "
@@ -101,7 +103,6 @@ def draw_slice_gaps(table: SliceTable) -> Figure:
     shown = np.flatnonzero(np.isfinite(table.lower))
     low, high, place = table.lower[shown], table.upper[shown], np.arange(len(shown))
     middle = table.difference[shown]
-    colour = np.where(middle < 0, OKABE_ITO["vermillion"], OKABE_ITO["blue"])
     several = len(set(table.column.tolist())) > 1
     names = [
         escape(f"{group} ({column})" if several else str(group))
@@ -110,7 +111,7 @@ def draw_slice_gaps(table: SliceTable) -> Figure:
     dots = scatter(
         x=100 * middle,
         y=place,
-        marker=marks(np.where(table.differs[shown], colour, OKABE_ITO["grey"]), 10),
+        marker=marks(hues(middle, table.differs[shown]), 10),
         error_x=interval(100 * middle, 100 * low, 100 * high),
         customdata=(
             names,

@@ -355,6 +355,12 @@ def of_direction(gap: float) -> str:
     return LESS if gap < 0.0 else MORE
 
 
+def hues(gap: np.ndarray, off: np.ndarray) -> np.ndarray:
+    """Return a colour per gap: vermillion below 0 (overconfident), else blue; grey if it is not `off`."""
+    direction = np.where(gap < 0.0, OKABE_ITO["vermillion"], OKABE_ITO["blue"])
+    return np.where(off, direction, OKABE_ITO["grey"])
+
+
 def faint(colour: str, count: np.ndarray) -> np.ndarray:
     """Colours of marks with these counts: cells of fewer than `FEW_ROWS` rows are lighter."""
     return np.where(count < FEW_ROWS, translucent(colour, 0.4), colour)

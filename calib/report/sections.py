@@ -476,8 +476,7 @@ def comparison_section(about: ReportInput) -> list[str]:
             reason += " To compare calibrators, pass the rows: a summary holds only sums."
         elif about.calibration is None:
             reason += (
-                " To compare calibrators, pass <code>--split 0.5</code> or a file with calibration rows, or "
-                "split the rows on the Data page."
+                " To compare calibrators, pass <code>--split 0.5</code> or a file with calibration rows."
             )
         base_only = [paragraph(reason)]
     return [

@@ -249,7 +249,7 @@ if data.evidence.is_weighted:
     if two:
         show_benefit(pair)
     st.stop()
-left, middle, whose, right = st.columns([14, 8, 8, 5], vertical_alignment="bottom")
+left, middle, whose, right = st.columns([17 if two else 14, 7, 8, 5], vertical_alignment="bottom")
 with left:
     target = st.segmented_control(
         "What is given",
