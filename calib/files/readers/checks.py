@@ -139,10 +139,11 @@ def label_fits_classes(columns: Columns, roles: Roles) -> Outcome:
         return True, f"{label!r} holds the classes in the names of the scores"
     if columns.called(label, *LABELS) and len(columns[label]) < FEW_ROWS:
         return None
-    codes = sorted(int(word) for word in words if word.isascii() and word.isdigit())
-    if len(codes) != len(words) or not codes or codes[-1] > len(roles.probabilities):
+    size = len(roles.probabilities)
+    if not words or max(len(words), *map(int, filter(str.isdecimal, words)), 0) > 2 * size:
         return None
-    fits = len(columns[label]) < FEW_ROWS or columns.agreement(roles.probabilities, label) > BEYOND
+    few = len(columns[label]) < FEW_ROWS
+    fits = few or (2 * len(words) >= size and columns.agreement(roles.probabilities, label) > BEYOND)
     what = "goes with" if fits else "does not go with"
     return fits or columns.called(label, *LABELS) and bool(names and names[0].isdigit()), (
         f"the highest of {some_names(roles.probabilities)} {what} {label!r}"
@@ -261,6 +262,19 @@ def has_two_values(columns: Columns, roles: Roles) -> Outcome:
     return False, f"{label!r} holds {len(words)} value{'s' * (len(words) != 1)}: {some_names(sorted(words))}"
 
 
+def decisions_follow(columns: Columns, roles: Roles) -> Outcome:
+    if roles.kind != "binary":
+        return None
+    score = roles.probabilities[0]
+    said = [n for n in predicted_of(columns, score) if n not in roles.label and len(columns.words(n)) > 1]
+    if not said:
+        return None
+    several = any(len(columns.words(name)) > 2 for name in said)
+    if not several and any(columns.sides(name, score) is not None for name in said):
+        return True, f"{said[0]!r} is {score!r} at or above a threshold"
+    return False, f"{said[0]!r} is no threshold on {score!r}, as the decision of P(Y = 1) is"
+
+
 def runs_with_the_label(columns: Columns, roles: Roles) -> Outcome:
     if roles.kind == "vectors" and len(roles.probabilities) == 2 and len(roles.label) == 1:
         names, label = roles.probabilities, roles.label[0]
@@ -320,6 +334,8 @@ def is_at_least_chance(columns: Columns, roles: Roles) -> Outcome:
     score, label = roles.probabilities[0], [name for name in roles.label if name in columns.word]
     size = len(columns.words(roles.predicted, *label))
     low = columns.ends(score)[0] / (100.0 if roles.scale == "percent" else 1.0)
+    if len(columns.words(roles.predicted)) == 2 and low < 0.495 and columns.sides(roles.predicted, score):
+        size = 2  # a decision: a threshold on P(Y = 1)
     what = (
         f"the lowest {score!r} is {low:.4g}: a predicted class of {size} has at least {1 / max(size, 1):.4g}"
     )
@@ -377,6 +393,7 @@ CHECKS = (
     NamedTest("score stands alone", stands_alone, ("score",)),
     NamedTest("score is a probability", is_a_probability, ("scores",)),
     NamedTest("two values", has_two_values, ("drop_label",)),
+    NamedTest("decisions follow", decisions_follow, ("score",)),
     NamedTest("runs with the label", runs_with_the_label, ("positive",)),
     NamedTest("goes with right", goes_with_right),
     NamedTest("at least chance", is_at_least_chance, required=True),

@@ -54,7 +54,7 @@ PHI, LEAST_ALIKE = 0.5, 10
 MOST_CELLS = 4_000_000
 #: Words in the names of percentages.
 PERCENT_WORDS = words_of(
-    "pct percent percentage prozent pourcent porcentaje prob proba probability p confidence conf certainty "
+    "pct percent percentage prozent pourcent porcentaje prob proba probability confidence conf certainty "
     "risk likelihood chance konfidenz confiance"
 )
 #: Words of two values that say nothing about what a column is.
@@ -447,7 +447,9 @@ class Columns:
         if len(columns) < 2 or len({len(self[name]) for name in columns}) > 1:
             return []
         n_rows = max(MIN_INDEX_ROWS, min(FIRST, MOST_CELLS // len(columns)))
-        rows = np.stack([np.nan_to_num(self[name][:n_rows].astype(np.float64)) for name in columns])
+        rows = np.stack([self[name][:n_rows].astype(np.float64) for name in columns])
+        complete = ~np.isnan(rows).any(axis=0)
+        rows = rows[:, complete] if complete.sum() >= MIN_INDEX_ROWS else np.nan_to_num(rows)
         sums = np.vstack([np.zeros(rows.shape[1]), rows.cumsum(axis=0)])
         means, found, start = sums.mean(axis=1), [], 0
         while start < len(columns) - 1:
@@ -589,6 +591,8 @@ def sums_of(columns: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def sums_to_one(sums: np.ndarray, share: float) -> bool:
+    """Whether a share of the sums, of rows without blank cells, is near 1 or near 100."""
+    sums = sums[~np.isnan(sums)]
     with np.errstate(over="ignore", invalid="ignore"):
         near = np.abs(sums - 1.0) < 0.02, np.abs(sums - 100.0) < 2.0
         return bool(sums.size) and max(float(np.mean(column)) for column in near) > share

@@ -57,6 +57,7 @@ def score_columns(columns: Columns) -> list[str]:
     named = [name for name in columns.scores if columns.is_called_score(name) or columns.is_percent(name)]
     found = [name for name in columns.scores if name in columns.unit or name in named]
     found = [name for name in found if not is_another(columns, name)] or found
+    found = [name for name in found if len(columns.words(name)) > 1] or found
     return found if len(found) <= MOST_MODELS else []
 
 

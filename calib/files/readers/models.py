@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ def with_model(columns: Columns, roles: Roles) -> Roles:
     column_given, _, name = (given.model or "").rpartition("=")
     column = column_given or roles.model or _repeats_rows(columns, roles)
     if given.model is None and column in (None, given.group):
+        _refuse_crossed_rows(columns, roles)
         return replace(roles, model=None)
     words = columns.coded(column)[1] if column in columns.word else []
     if name in words and given.model is not None:
@@ -27,7 +29,8 @@ def with_model(columns: Columns, roles: Roles) -> Roles:
     if given.model is not None:
         listed = some_names(words) or "not named"
         raise InputError(f"there is no model {given.model[:60]!r}; the models are {listed}")
-    if not 2 <= len(words) <= MOST_MODELS or roles.doubt is not None:
+    repeat = 2 <= len(words) <= MOST_MODELS and 2 * len(words) <= len(columns[str(column)])
+    if not repeat or roles.doubt is not None:
         return roles
     doubt = f"column {column!r} divides the rows into {len(words)} models: {some_names(words)}"
     doubt += f" (pass group={column!r} if they are not models)"
@@ -58,6 +61,28 @@ def _repeats_rows(columns: Columns, roles: Roles) -> str | None:
             if true.shape[1] >= LEAST_TEXTS and true[0].min() < true[0].max() and (true == true[0]).all():
                 return name
     return None
+
+
+def _refuse_crossed_rows(columns: Columns, roles: Roles) -> None:
+    """Refuse rows of which each id has one, with an equal label, for each pair of words in two columns."""
+    given, label = columns.given, roles.label
+    if roles.id is None or len(label) != 1 or label[0] not in columns.word or given.cluster or given.group:
+        return
+    ids, labels = columns.coded(roles.id)[0], columns.coded(label[0])[0]
+    times = np.bincount(ids)
+    one_label = len(pd.unique(ids * (labels.max() + 1) + labels)) == len(times)
+    if not one_label or times.min() != times.max() or times[0] < 2:
+        return
+    texts = [name for name in roles.ignored if name in columns.word and columns[name].dtype == object]
+    for first, second in combinations([n for n in texts if 1 < len(columns.words(n)) <= MOST_MODELS], 2):
+        each = pd.factorize(columns.coded(first)[0] * len(ids) + columns.coded(second)[0])[0]
+        if each.max() + 1 == times[0] and len(pd.unique(ids * times[0] + each)) == len(ids):
+            one = f"{first}={columns.coded(first)[1][0]}"
+            raise InputError(
+                f"each {roles.id!r} has {times[0]} rows with equal labels, one for each {first!r} with "
+                f"{second!r}: these may be models; read some with only={one!r}, or pass "
+                f"cluster={roles.id!r} if they are not"
+            )
 
 
 def with_pairs(columns: Columns, roles: Roles) -> Roles:

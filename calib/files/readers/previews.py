@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -34,6 +35,9 @@ def _texts(columns: Columns, roles: Roles) -> list[str]:
         outcomes = columns.outcomes(roles.correct)
         true = ["right" if value == 1.0 else "wrong" if value == 0.0 else "" for value in outcomes[:FIRST]]
     said = _cells(columns, roles.predicted) if roles.predicted else None
+    numbered = true is not None and all(map(str.isdecimal, filter(None, true)))
+    if "vector" in roles.has and numbered and not {*(true or ())} & {*(roles.class_names or ())}:
+        roles = replace(roles, class_names=tuple(map(str, range(score.shape[1]))))  # labels count columns
     texts = []
     for row, values in enumerate(score):
         word, high = _said(roles, values, None if said is None else said[row])

@@ -33,6 +33,7 @@ MOST_WORDS = 20
 UNSUPPORTED = (
     {"rows sum to 1"},
     {"label fits classes"},
+    {"the named label"},
     {"score has a name", "runs with the label"},
     {"score has a name", "goes with right"},
 )

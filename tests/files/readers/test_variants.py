@@ -88,6 +88,7 @@ def printed(how):
 
 
 READ = {
+    "counts beside a decision": (csv(visits=AGE % 4, left=Y, prob_left=P, pred=D), event(P)),
     "NannyML": (csv(tenure=AGE, y_pred_proba=P, y_pred=D, churned=Y, timestamp="2024-01-01"), event(P)),
     "NannyML, classes": (
         csv(**of_classes("y_pred_proba_{}"), y_pred=SAID, plan=AGE, y_true=TRUE),
@@ -310,6 +311,15 @@ ASKED = {
     "models": (csv(y=Y, rf=P, xgb=Q), {"score": "xgb"}, event(Q)),
     "numbered models": (csv(y=Y, m0_prob=P, m1_prob=Q), {"score": "m1_prob"}, event(Q)),
     "stages": (csv(y=Y, prob=P, cal_prob=Q), {"score": "cal_prob"}, event(Q)),
+    "two models, one without its first rows": (
+        csv(
+            **of_classes("prob_{}_a", F),
+            **of_classes("prob_{}_b", np.where(np.arange(N)[:, None] < 30, np.nan, G)),
+            result=T,
+        ),
+        {"score": "prob_*_a"},
+        vectors(F),
+    ),
     "vectors of models": (
         csv(**of_classes("rf_p{}", F, "012"), **of_classes("svm_p{}", G, "012"), y=T),
         {"score": "svm_*"},
@@ -420,6 +430,24 @@ REFUSED = {
     "features alone": (csv(f1=X[:, 0], f2=X[:, 1], f3=X.prod(1), label=Y), ("'f1'", "'f2'", "'f3'")),
     "labels against named classes": (csv(**of_classes("{}"), label=(T + 1) % 3), ("'label'",)),
     "a quantity": (csv(age=AGE, y=Y), ("'age'",)),
+    "a flag of the confidence beside many predicted classes": (
+        csv(predicted=SAID, confidence=HIGH, uncertain=(HIGH < 0.6).astype(int)),
+        ("no predicted class is ever true",),
+    ),
+    "models in two columns": (
+        csv(
+            id=[*ROWS] * 4,
+            y_true=[*Y] * 4,
+            y_prob=[*P, *Q, *P, *Q],
+            data=["raw"] * 3 * N + ["graph"] * N,
+            variant=["a"] * N + ["b"] * N + ["c"] * N + ["a"] * N,
+        ),
+        ("each 'id' has 4 rows", "only='data=raw'"),
+    ),
+    "shares of reasons": (
+        csv(**of_classes("reason_{}", np.hstack([F, G]) / 2, "abcdef"), kind=np.where(TOP > 0, "x", "y")),
+        ("'kind'",),
+    ),
     "points": (csv(confidence=(10 * C).round().astype(int), correct=D == Y), ("from 5 to 10", "[0, 1]")),
     "scaled features": (csv(x1=X[:, 0], x2=X[:, 1], y=Y, y_pred=D), ("'x1'",)),
     "decisions": (csv(gold=TRUE, predicted=SAID, n_tokens=AGE), ("'predicted'", "decisions", "'n_tokens'")),
