@@ -66,15 +66,6 @@ def need_kind(page: str) -> None:
         send_to_data(escaped(missing))
 
 
-def need_calibration(task: str) -> None:
-    """Stop the page if there are no calibration rows, and say what to do."""
-    if dataset().calibration is None:
-        send_to_data(
-            f"{task} needs calibration rows: labelled rows the model was not trained on. On the Data page, "
-            "upload a file with such rows, or let calib split this file."
-        )
-
-
 def send_to_data(words: str) -> None:
     """Stop the page: say, as Markdown, what the data lack, and link to the page that loads others."""
     st.info(words)

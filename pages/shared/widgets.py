@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import pandas as pd
@@ -267,12 +267,12 @@ def chart(
     on_select: Callable[[], None] | Literal["ignore"] = "ignore",
     height: int | None = None,
 ) -> None:
-    """Draw a figure with the menu of its files: its data, a page, and a picture with title and caption.
+    """Draw a figure with the menu of its files: its data, a page, and a picture.
 
     `table` makes the data; it is called when the menu is opened. `height` in pixels replaces the figure's.
     """
     wanted = picture_of(key, st.context.theme.type == "dark")
-    figure = with_layout(with_layout(figure, **theme(wanted.dark)), **wanted.layout)
+    figure = with_layout(figure, **theme(wanted.dark))
     if height is not None:
         figure = with_layout(figure, height=height)
     above = max(figure["layout"]["margin"]["t"], 36)  # room for the menu of its files
@@ -435,11 +435,6 @@ def before_and_after(methods: Sequence[Assessment]) -> pd.DataFrame:
     st.dataframe(metric_texts(methods).rename_axis("Number"), placeholder="\u2013", height="content")
     st.caption(HOW_SURE)
     return metric_frame(methods)
-
-
-def in_order(columns: Iterable[str], first: Sequence[str]) -> list[str]:
-    """Return the columns of a table, those first that must be visible without scrolling."""
-    return [*first, *(name for name in columns if name not in first)]
 
 
 def beside(key: str, shares: Sequence[int] = (3, 2)) -> tuple[DeltaGenerator, DeltaGenerator]:

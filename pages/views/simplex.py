@@ -17,9 +17,7 @@ from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.panels.simplex_panel import SCHEMES, bins_table, choose_view, refusal
 from pages.shared.panels.take_away import offer_calibrator
 
-#: The whole triangle, or coordinates in which confident predictions do not all lie in its corners.
-TRIANGLE, LOG_RATIOS = "Triangle", "Log scale"
-#: Median confidence from which the corners are opened at first.
+#: Median confidence from which the corners are opened, by log ratios in place of the triangle.
 IN_CORNER = 0.97
 #: Arrows of fewer rows are left out.
 MIN_ROWS = 20
@@ -79,13 +77,6 @@ if enough.any():
     )
 points, outlines = sample_rows(rows.n_samples), cell_outlines(calibrator.scheme_)
 crowded = np.median(rows.proba[points].max(axis=1)) >= IN_CORNER
-drawn_as = menu.segmented_control(
-    "Drawn as",
-    [TRIANGLE, LOG_RATIOS],
-    default=LOG_RATIOS if crowded else TRIANGLE,
-    required=True,
-    key=f"drawn-{view.digest}",
-)
 ui.chart(
     diagrams.draw_recalibration(
         arrows,
@@ -93,7 +84,7 @@ ui.chart(
         rows=points,
         outlines=outlines,
         min_count=MIN_ROWS,
-        log_ratios=drawn_as == LOG_RATIOS,
+        log_ratios=bool(crowded),
     ),
     "recalibration",
     table=arrows.frame,

@@ -17,18 +17,13 @@ def layout(app, at: int = 0) -> dict:
     return json.loads(app.get("plotly_chart")[at].proto.spec)["layout"]
 
 
-def test_title_caption_and_theme_are_drawn_as_text():
+def test_a_theme_is_chosen_for_a_figure():
     app = open_page("pages/views/reliability.py", example="digits")
     paper = layout(app)["paper_bgcolor"]
-    app.session_state["class-bins-picture-title"] = "<b>Digits</b>"
-    app.session_state["class-bins-picture-caption"] = "A caption. " * 12
     app.session_state["class-bins-picture-theme"] = "dark"
     app.run()
     assert not app.exception
-    drawn = layout(app)
-    assert drawn["title"]["text"] == "&lt;b&gt;Digits&lt;/b&gt;"
-    assert drawn["title"]["subtitle"]["text"].count("<br>") == 1
-    assert drawn["paper_bgcolor"] != paper
+    assert layout(app)["paper_bgcolor"] != paper
 
 
 def test_classes_are_renamed_and_keep_their_rows():
