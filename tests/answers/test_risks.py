@@ -186,6 +186,15 @@ def test_two_columns_are_the_second_class_and_three_are_refused(validated):
         risk(reduce_to_binary(y, p))
 
 
+def test_half_points_are_votes():
+    """A draw counts half: of four games one and a half are won."""
+    result = np.array([1.0, 0.5, 0.0, 0.0])
+    games = BinaryPrediction([0.9, 0.5, 0.4, 0.2]).with_votes(np.column_stack([1 - result, result]))
+    found = risk(games)
+    assert (found.events.observed, found.events.expected) == pytest.approx((1.5, 2.0))
+    assert found.brier.estimate == pytest.approx((0.01 + 0.25 + 0.16 + 0.04) / 4)
+
+
 def test_numbers_that_rows_do_not_determine_are_missing():
     numbers = {number.key: number for number in risk([0, 0, 0], [0.1, 0.2, 0.3]).numbers}
     for key in ("slope", "in_the_large", "auc", "skill"):
