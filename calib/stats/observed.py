@@ -38,7 +38,8 @@ class EventCounts(Result):
     def words(self) -> str:
         """The numbers as a sentence without its full stop."""
         ends = with_interval(self.ratio, self.lower, self.upper, least=2)
-        return f"observed {self.observed:,.0f}, expected {self.expected:,.1f}, O/E {ends}"
+        observed = f"{self.observed:,.{int(self.observed % 1.0 != 0.0)}f}"
+        return f"observed {observed}, expected {self.expected:,.1f}, O/E {ends}"
 
 
 def observed_expected(
