@@ -26,7 +26,7 @@ function shape(tag, attributes = {}, ...children) {
 }
 
 function set(node, attributes) {
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  for (const [name, value] of Object.entries(attributes)) if (node.getAttribute(name) !== `${value}`) node.setAttribute(name, value);
   return node;
 }
 
@@ -35,8 +35,8 @@ const label = (node, x, y, anchor = "middle") => set(node, { x, y, "text-anchor"
 
 /** Move a mark; the stylesheet makes it a motion. */
 function move(node, x, y, shown = true) {
-  node.style.transform = `translate(${x.toFixed(1)}px, ${y.toFixed(1)}px)`;
-  node.style.opacity = shown ? 1 : 0;
+  const style = `transform: translate(${x.toFixed(1)}px, ${y.toFixed(1)}px); opacity: ${shown ? 1 : 0};`;
+  if (node.was !== style) node.style.cssText = node.was = style;
 }
 
 const starOf = (words) =>
@@ -119,7 +119,8 @@ class Crowd {
     this.titles = Array.from({ length: 3 }, () => shape("text"));
     this.diagonal = shape("line", { class: "diagonal" });
     this.frame = shape("path", { class: "frame" });
-    this.names = ["confidence told", "have it", "100\u00a0%", "0"].map((name) => label(shape("text", { class: "axis" }, name), 0, 0));
+    this.names = ["confidence told", "have it", "100\u00a0%", "0"].map((name, i) =>
+      shape("g", { class: "axis" }, label(shape("text", { transform: `rotate(${i === 1 ? -90 : 0})` }, name), 0, 0)));
     this.links = [0, 1].map(() => shape("line"));
     this.star = starOf("");
     const marks = [shape("circle", { r: 11 }), shape("rect", { x: -10, y: -10, width: 20, height: 20 })];
@@ -185,7 +186,6 @@ class Crowd {
     set(this.frame, { d: `M${x0},${y0}V${bottom}H${x0 + size}` });
     line(this.diagonal, [x0, bottom], [x0 + size, y0]);
     [[x0 + size / 2, bottom + 20], [x0 - 10, y0 + size / 2], [x0 - 30, y0 + 5], [x0 - 10, bottom]].forEach((at, i) => move(this.names[i], ...at));
-    this.names[1].style.transform += " rotate(-90deg)";
     const share = (world.star ?? star) / 100;
     const [across, up] = [x0 + (size * world.told) / 100, (value) => bottom - size * value];
     move(this.star, across, up(share));
@@ -287,6 +287,7 @@ class Deals {
     const gaps = data.dots.map((dot) => dot.accuracy - dot.confidence);
     this.columns = [gaps, ...Array.from({ length: number }, (_, i) => deal(data.dots, i + 1))];
     this.gap = Math.abs(gaps[data.worst]);
+    this.isFar = (gap) => Math.abs(gap) >= this.gap - 1e-12;
     this.most = Math.max(...this.columns.flat().map(Math.abs));
     this.band = shape("rect", { class: "band" });
     const points = Math.round(100 * this.gap);
@@ -298,10 +299,6 @@ class Deals {
     }));
     this.heads = this.columns.map((_, i) => label(shape("text", { class: "axis" }, i ? `${i}` : "data"), 0, 0));
     this.svg = shape("svg", { role: "img" }, this.band, ...this.lines, ...this.heads, ...this.marks.flat());
-  }
-
-  isFar(gap) {
-    return Math.abs(gap) >= this.gap - 1e-12;
   }
 
   /** In how many of the first deals any class, and the worst one, are as far off. */
@@ -483,7 +480,13 @@ class Lesson {
       const shown = step?.data ? guess : { crowd: guess !== undefined, deals: this.dealt }[step?.picture] ?? true;
       this.scene.draw(width, clip(window.innerHeight - rest, 260, 0.5 * width + 120), shown);
     }
-    this.kept.write(this.state());
+    this.save();
+  }
+
+  /** Keep the state once it has come to rest: browsers refuse to write it for every move of a drag. */
+  save() {
+    clearTimeout(this.saving);
+    this.saving = setTimeout(() => this.place.isConnected && this.kept.write(this.state()), 150);
   }
 
   say({ picture, data, words }) {
@@ -524,7 +527,7 @@ class Lesson {
       input.addEventListener("input", () => {
         votes[i] = clip(Math.round(Number(input.value)) || 0, 0, 9999);
         resize();
-        this.kept.write(this.state());
+        this.save();
       });
       const isTruth = guess !== undefined && i === truth;
       const words = element("span", { textContent: `${isTruth ? "\u2713 " : ""}${shorten(name, 24)}` });
@@ -621,7 +624,7 @@ const KEPT = {
       const address = new URL(location.href);
       last = state;
       address.searchParams.set("at", state);
-      if (address.href !== location.href) history.replaceState(history.state, "", address);
+      history.replaceState(history.state, "", address);
     },
   },
 };
