@@ -227,7 +227,7 @@ class AffineScaling(LogScaling):
         self.weights_, self.biases_, self.loss_gap_, self.gradient_norm_ = fitted
 
     def _features(self, matrix: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
+        return map_row_blocks(lambda rows: log_floored(rows, self.floor_), matrix)
 
     def _held(self, ridges: dict[str, float]) -> tuple[Map, float | np.ndarray, bool]:
         """Return the map, its ridge, and whether biases are penalised at the mean feature."""
@@ -328,9 +328,6 @@ class DirichletScaling(AffineScaling):
         super()._check_params()
         if self.l2 == self.off_diagonal == CROSS_VALIDATED:
             raise InputError('only one of l2 and off_diagonal can be "cv"; give the other a number')
-
-    def _features(self, matrix: np.ndarray) -> np.ndarray:
-        return map_row_blocks(lambda rows: log_floored(rows, self.floor_), matrix)
 
     def _held(self, ridges: dict[str, float]) -> tuple[Map, float | np.ndarray, bool]:
         kind = FullMap(self.n_classes_)

@@ -23,7 +23,6 @@ from calib.data.validation import n_axes
 class Kind:
     type: type[Announcement]  #: Its class; the name is that class's `kind`
     title: str  #: Its name in headings and messages
-    columns: str  #: Columns of a file that holds it, as an example
     notion: Notion  #: The notion that is looked at first
 
     @property
@@ -59,27 +58,12 @@ INGREDIENTS = {
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind(Predictions, "a probability for every class", "p(cat), p(dog), label", "top-label"),
-        Kind(
-            TopLabelPrediction,
-            "the predicted class and its confidence",
-            "predicted, confidence, label",
-            "top-label",
-        ),
-        Kind(
-            ConfidencePrediction,
-            "a confidence, and whether it was right",
-            "confidence, correct",
-            "confidence",
-        ),
-        Kind(BinaryPrediction, "the probability of one of two classes", "p(yes), label", "class-wise"),
-        Kind(TopKPrediction, "the highest classes with their scores", "labels, scores, true", "top-label"),
-        Kind(
-            MultilabelPrediction,
-            "a score for every class, several of which can be true",
-            "p(cat), p(dog), true cat, true dog",
-            "class-wise",
-        ),
+        Kind(Predictions, "a probability for every class", "top-label"),
+        Kind(TopLabelPrediction, "the predicted class and its confidence", "top-label"),
+        Kind(ConfidencePrediction, "a confidence, and whether it was right", "confidence"),
+        Kind(BinaryPrediction, "the probability of one of two classes", "class-wise"),
+        Kind(TopKPrediction, "the highest classes with their scores", "top-label"),
+        Kind(MultilabelPrediction, "a score for every class, several of which can be true", "class-wise"),
     )
 }
 

@@ -65,9 +65,14 @@ class Residuals:
             return 1.0
         p1, p2, p3 = (np.bincount(cluster, variance**power) for power in (1, 2, 3))
         triples = float((p1**3 - 3.0 * p1 * p2 + 2.0 * p3).sum()) / 6.0
-        return _upper_tail(
-            self.products(cluster, weight), spread, 6.0 * triples + sum_of_pairs(third, cluster)
-        )
+        from scipy.special import gammaincc, ndtr  # takes a second to import
+
+        z = self.products(cluster, weight) / np.sqrt(spread)
+        skew = (6.0 * triples + sum_of_pairs(third, cluster)) / spread**1.5
+        if skew < 1e-6:
+            return float(ndtr(-z))
+        shape = 4.0 / skew**2
+        return float(gammaincc(shape, max(shape + z * np.sqrt(shape), 0.0)))
 
     def products(self, cluster: np.ndarray, weight: np.ndarray | float = 1.0) -> float:
         """Return the sum of products of residuals over pairs of rows of a cluster, minus its mean by chance.
@@ -246,14 +251,3 @@ def sum_of_pairs(values: np.ndarray, cluster: np.ndarray) -> float:
 
 def _means(values: np.ndarray, stratum: np.ndarray) -> np.ndarray:
     return np.bincount(stratum, values) / np.maximum(np.bincount(stratum), 1)
-
-
-def _upper_tail(statistic: float, variance: float, third: float) -> float:
-    """Return the chance that a gamma distribution with mean 0 and these moments exceeds the statistic."""
-    from scipy.special import gammaincc, ndtr  # takes a second to import
-
-    z, skew = statistic / np.sqrt(variance), third / variance**1.5
-    if skew < 1e-6:
-        return float(ndtr(-z))
-    shape = 4.0 / skew**2
-    return float(gammaincc(shape, max(shape + z * np.sqrt(shape), 0.0)))

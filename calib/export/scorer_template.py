@@ -35,7 +35,10 @@ def calibrate(proba, group=None):
     if (group is None) != (not further):
         raise ValueError("this calibrator " + ("needs a" if further else "takes no") + " group")
     if further:
-        given["group"] = _checked_groups(np.asarray(group), len(given[name]))
+        codes, n_rows = np.asarray(group), len(given[name])
+        if codes.shape != (n_rows,) or codes.dtype.kind not in "iu":
+            raise ValueError(f"expected {n_rows} whole numbers as groups, got {codes.dtype} {codes.shape}")
+        given["group"] = codes.astype(np.int64)
     rows = max(BLOCK // max(columns, 1), 1)
     starts = range(0, max(len(given[name]), 1), rows)
     blocks = [_outputs({key: given[key][start : start + rows] for key in given}, name) for start in starts]
@@ -51,12 +54,6 @@ def _checked(proba, columns):
     if not ((proba >= 0.0) & (proba <= 1.0 + 1e-6)).all():
         raise ValueError("probabilities must be finite and in [0, 1]")
     return proba
-
-
-def _checked_groups(group, n_rows):
-    if group.shape != (n_rows,) or group.dtype.kind not in "iu":
-        raise ValueError(f"expected {n_rows} whole numbers as groups, got {group.dtype} {group.shape}")
-    return group.astype(np.int64)
 
 
 def _outputs(given, first):
