@@ -23,6 +23,7 @@ from calib.files.readers.roles import Given, Roles, models_in
 from calib.files.readers.tables import Table
 from calib.files.saved.project import Upload, UploadedFile
 from pages.shared.isolation import limits
+from pages.shared.isolation.process import JobEnded
 from pages.shared.isolation.reader import load, read_files
 from pages.shared.session import FURTHER, LOG, READINGS, Dataset, held
 from pages.shared.widgets import escaped
@@ -86,14 +87,14 @@ def read_once(kind: str, file: File) -> Any:
 @contextmanager
 def _reading(slot: str, key: Any, files: Sequence[File]) -> Iterator[None]:
     """Log that files are read; files that were refused before are refused without reading them."""
-    refused, why = st.session_state.get(f"{slot}-refused", (None, ""))
+    refused, why, ended = st.session_state.get(f"{slot}-refused", (None, "", False))
     if refused == key:
-        raise InputError(why)
+        raise JobEnded(why) if ended else InputError(why)
     try:
         with logged(sum(file.size for file in files)):
             yield
     except InputError as error:
-        st.session_state[f"{slot}-refused"] = key, str(error)
+        st.session_state[f"{slot}-refused"] = key, str(error), isinstance(error, JobEnded)
         raise
 
 
@@ -138,7 +139,8 @@ def read(
             _check_limits([reading], new)
     except InputError as error:
         refused = Reading(key, (evaluation or earlier).name, (), (), {}, Roles(()), slot, refusal=str(error))
-        if slot == PENDING and evaluation is not None and (table := _table_of(evaluation)) is not None:
+        asked = slot == PENDING and evaluation is not None and not isinstance(error, JobEnded)
+        if asked and (table := _table_of(evaluation)) is not None:
             return replace(refused, tables=(table, *contents[1:]), files=kept)  # for the menus of columns
         st.error(f"Not loaded: {escaped(error)}")
         st.caption("The data loaded before are still in use.")

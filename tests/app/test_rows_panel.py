@@ -130,6 +130,7 @@ def test_a_bar_of_imbalance(app):
 def test_rows_are_searched(app):
     opened(app, "reliability-rows", "reliability")
     names = app.session_state["dataset"].evaluation.class_names
+    app.selectbox(key="class").set_value(-1).run()  # and nothing is chosen in the picture any more
     app.selectbox(key="bin").set_value(-1).run()
     app.selectbox(key="class").set_value(names.index("dog")).run()
     wanted = TEST[(TEST["predicted"] == "dog") & TEST["text"].str.contains("text 33")]
