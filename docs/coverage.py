@@ -114,6 +114,15 @@ SECTIONS = (
         0.25,
     ),
     (
+        "events targets benefits",
+        "Events",
+        "`calib.decide` with targets of an event, promised with probability 90 %: how often any of them is "
+        "missed, and how often a threshold is found. Then the intervals of `calib.decision_curve` and of the "
+        "difference from noisier scores (`calib.answers.benefit_difference`), for independent rows and for "
+        "clusters of 5 rows.",
+        0.5,
+    ),
+    (
         "judges rates",
         "Judges",
         '`calib.judge`: how often 95 % intervals hold the true rate of "pass", the agreement, kappa and AC1, '
@@ -135,14 +144,15 @@ SECTIONS = (
         1.0,
     ),
     (
-        "choices sets recommendations orders",
+        "choices sets recommendations first_fold orders",
         "Choices among calibrators",
         "`calib.best_set`: how often the method with the lowest expected score is in the set that the "
         "leaderboard marks. `calib.recommend`: how often it recommends no calibrator, and how often and by "
-        "how much its choice is worse or better than the base model on 20,000 fresh rows. The last table "
-        "shows the share of rows whose calibrated scores change by more than 0.01 if the order of the "
-        "classes is reversed: in the fit, in predictions with named columns, and without names. VS depends "
-        "on the order in the fit, so calib tries it only if it is named.",
+        "how much its choice is worse or better than the base model on 20,000 fresh rows. Then, how often "
+        "the choice is the same if slow candidates are ruled out after the first fold, and in which share of "
+        "the processor time. The last table shows the share of rows whose calibrated scores change by more "
+        "than 0.01 if the order of the classes is reversed: in the fit, in predictions with named columns, "
+        "and without names. VS depends on the order in the fit, so calib tries it only if it is named.",
         0.05,
     ),
     (

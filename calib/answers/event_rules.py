@@ -14,11 +14,11 @@ from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.data.equal_rows import Overlap
 from calib.data.predictions import Announcement, Predictions, Scores, announced
-from calib.evidence.clusters import too_few
+from calib.evidence.clusters import Clusters, even_clusters_of, too_few
 from calib.evidence.reductions import event_scores
 from calib.evidence.rows import Rows
 from calib.evidence.sums import SummedRows
-from calib.stats.intervals import binomial_limits, share_of_rows
+from calib.stats.intervals import binomial_limits, few_clusters_factor
 
 #: Sequences of tests of a precision, from few to many rows that are acted on.
 STARTS = 4
@@ -234,5 +234,20 @@ def _limits(
         acted = event >= threshold
         of = members if happened is None else members & acted
         hits = (acted if happened is None else happened)[of]
-        limits[:, place] = share_of_rows(hits, rows.clusters.take(of), 2.0 * level)
+        limits[:, place] = _limits_of_share(hits, rows.clusters.take(of), 2.0 * level)
     return limits[0], limits[1]
+
+
+def _limits_of_share(hits: np.ndarray, clusters: Clusters, alpha: float) -> tuple[float, float]:
+    """Return limits of a share of rows in clusters: of the effective rows (Korn & Graubard 1998)."""
+    if not len(hits):
+        return 0.0, 1.0
+    share, number, even = float(hits.mean()), float(clusters.n_clusters), float(clusters.n_clusters)
+    if 0.0 < share < 1.0:
+        away = hits - share
+        sums = clusters.sums(away)
+        number = min(share * (1.0 - share) * len(hits) ** 2 / max(float(sums @ sums), 1e-300), len(hits))
+        even = even_clusters_of(sums, away, clusters.code)
+    number *= few_clusters_factor(even, alpha)
+    low, high = binomial_limits(np.array([share * number]), np.array([number]), alpha)
+    return float(low[0]), float(high[0])
