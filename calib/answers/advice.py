@@ -653,7 +653,7 @@ def fitted_numbers(calibrator: BaseEstimator) -> int:
         return int(calibrator.n_parameters(calibrator.n_classes_))
     curve = getattr(calibrator, "curve_", None)
     if isinstance(curve, Logistic):
-        return len({float(curve.a), float(curve.b)}) + 1
+        return len({float(curve.a), float(curve.b)}) + 1 - getattr(calibrator, "fixed_slope", False)
     fitted = vars(calibrator) if curve is None else curve._asdict()
     arrays = [np.asarray(value) for name, value in fitted.items() if curve is not None or name.endswith("_")]
     return sum(array.size for array in arrays if array.dtype.kind == "f")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Self, overload
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,6 +30,9 @@ from calib.data.predictions import (
 from calib.data.validation import as_scores, check_binary
 from calib.data.weights import RowWeights, row_weights
 from calib.evidence.rows import Rows
+
+#: Largest shift of the log-odds that an update in the large can find.
+MOST_SHIFT = 100.0
 
 
 class BinaryCalibrator(Calibrator):
@@ -132,12 +137,20 @@ class PlattScaling(BinaryCalibrator):
     Targets are Platt's 1 / (n0 + 2) and (n1 + 1) / (n1 + 2), with n0 zeros and n1 ones (sums of weights that
     have mean 1), so that the optimum is finite.
 
+    Parameters
+    ----------
+    fixed_slope : bool, default False
+        Whether the slope is 1 and only the intercept is fitted: an update in the large, for few rows.
+
     Attributes
     ----------
     slope_ : float
-        0.0 if all calibration scores are equal.
+        0.0 if all calibration scores are equal and the slope is not fixed.
     intercept_ : float
     """
+
+    def __init__(self, *, fixed_slope: bool = False) -> None:
+        self.fixed_slope = fixed_slope
 
     def _fit(self, scores: np.ndarray, outcomes: np.ndarray, weights: RowWeights) -> None:
         happened = float(weights.each @ outcomes)
@@ -145,6 +158,13 @@ class PlattScaling(BinaryCalibrator):
             outcomes, (happened + 1.0) / (happened + 2.0), 1.0 / (len(outcomes) - happened + 2.0)
         )
         log_p, log_q = clipped_logs(scores)
+        if self.fixed_slope:
+            odds, events = log_p - log_q, float(weights.each @ targets)
+            self.slope_ = 1.0
+            self.intercept_ = float(
+                brentq(lambda shift: weights.each @ expit(odds + shift) - events, -MOST_SHIFT, MOST_SHIFT)
+            )
+            return
         features = (log_p - log_q)[:, None] if _varies(scores) else np.empty((len(scores), 0))
         theta, _ = logistic_fit(features, targets, weights.each)
         self.slope_ = float(theta[0]) if len(theta) > 1 else 0.0

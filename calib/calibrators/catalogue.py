@@ -197,6 +197,9 @@ def methods_of_kind(
             continue
         fitting = for_kind(reduction, kind)
         found[short_name(fitting)] = fitting
+    if "event" in (KINDS[kind] if isinstance(kind, str) else kind).has:
+        update = PlattScaling(fixed_slope=True)
+        found = {short_name(update): update} | found
     return found
 
 
@@ -257,7 +260,9 @@ def short_name(calibrator: BaseEstimator) -> str:
     if method is None:
         return calibrator.title if isinstance(calibrator, ForeignCalibrator) else type(calibrator).__name__
     short = METHODS[method].short
-    variants = {("objective", "conf_ece"): "conf-ECE grid", ("objective", "brier"): "Brier"}
+    variants: dict[tuple[str, Any], str] = {("objective", "conf_ece"): "conf-ECE grid"}
+    variants |= {("objective", "brier"): "Brier"}
+    variants |= {("fixed_slope", True): "intercept only"}
     variants |= {("l2", CROSS_VALIDATED): "ridge by CV", ("off_diagonal", CROSS_VALIDATED): "ODIR by CV"}
     qualifiers = [
         word for (name, value), word in variants.items() if getattr(calibrator, name, None) == value

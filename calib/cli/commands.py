@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, clone
 
 from calib.answers.advice import Candidate, Recommendation
 from calib.answers.advice import recommend as recommend_calibrator
-from calib.answers.calibrated import applied_frame, fit_on
+from calib.answers.calibrated import applied_frame, calibrated_scores, fit_on
 from calib.answers.centres import AcrossCentres, CentreTable, calibration_by_centre
 from calib.answers.conclusion import MOST_NAMED, Conclusion, IfTogether, conclude
 from calib.answers.costly_actions import ActionCosts, choose_actions
@@ -55,6 +55,7 @@ from calib.calibrators.catalogue import (
 )
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.label_shift import (
+    CorrectedScores,
     LabelShift,
     LabelShiftCorrection,
     as_shares,
@@ -85,7 +86,13 @@ from calib.cli.light import serve
 from calib.cli.streams import deliver, is_piped, progress_line
 from calib.data.equal_rows import overlap
 from calib.data.kinds import check_equal_rows, kind_of, needs_rows
-from calib.data.predictions import Announcement, BinaryPrediction, in_common_classes
+from calib.data.predictions import (
+    Announcement,
+    BinaryPrediction,
+    as_vectors,
+    in_common_classes,
+    score_matrix,
+)
 from calib.data.splits import FOLD, column_of
 from calib.diagrams.model_sweeps import ModelSweeps, SweptNumber, draw_model_sweeps, sweep_models
 from calib.diagrams.style import figure_html, plotly_script
@@ -302,8 +309,14 @@ def apply(options: Namespace) -> Output[ApplyData]:
     """Calibrate new predictions with a calibrator file and write them as a table."""
     rows = read_rows(options, labelled=False).evaluation
     notes: list[str] = []
-    calibrator, rows, _ = calibrator_for(options.calibrator, rows, notes)
-    shares = None
+    calibrator, shares = None, None
+    if options.calibrator:
+        calibrator, rows, _ = calibrator_for(options.calibrator, rows, notes)
+    elif not (options.target_shares and options.training_shares):
+        raise InputError(
+            "without a calibrator file, scores are corrected for known class shares: add --training-shares "
+            "and --target-shares, or put CAL.JSON first"
+        )
     if any((options.label_shift, options.calibration, options.target_shares, options.training_shares)):
         calibrator, shift = _corrected(calibrator, rows, options)
         notes.append(shift.words(rows.class_names))
@@ -330,12 +343,12 @@ def apply(options: Namespace) -> Output[ApplyData]:
     return Output("\n".join(notes), ApplyData(str(target), len(frame), changed, list(frame.columns), shares))
 
 
-def _corrected(calibrator: BaseEstimator, rows: Any, options: Namespace) -> tuple[Any, LabelShift]:
+def _corrected(calibrator: BaseEstimator | None, rows: Any, options: Namespace) -> tuple[Any, LabelShift]:
     if bool(options.label_shift) == bool(options.target_shares):
         raise InputError("pass --label-shift em or bbse to estimate class shares, or --target-shares")
     if bool(options.calibration) == bool(options.training_shares):
         raise InputError("give the class shares before: --calibration FILE with labels, or --training-shares")
-    whole = hasattr(calibrator, "predict_proba") and "vector" in rows.has
+    whole = (calibrator is None or hasattr(calibrator, "predict_proba")) and "vector" in rows.has
     if not whole and not ("event" in rows.has and options.training_shares and options.target_shares):
         raise InputError(
             "--label-shift and --target-shares need a calibrator that gives a probability for every class: a "
@@ -349,12 +362,16 @@ def _corrected(calibrator: BaseEstimator, rows: Any, options: Namespace) -> tupl
     }
     if len(known) == 2:
         shift = known_shift(known["training"], known["target"], rows.n_samples)
-        return with_weights(calibrator, shift), shift
+        one_score = calibrator is None and "event" in rows.has
+        corrected = CorrectedScores(None, shift.weights) if one_score else with_weights(calibrator, shift)
+        _check_shares(calibrated_scores(corrected, rows), shift)
+        return corrected, shift
     correction = LabelShiftCorrection(
         method=options.label_shift or "em",
         target_shares=known.get("target"),
         training_shares=known.get("training"),
     )
+    assert calibrator is not None  # without one both shares are known
     proba, labels = calibrator.predict_proba(rows.proba), None
     fitted_on = proba
     if options.calibration:
@@ -365,6 +382,26 @@ def _corrected(calibrator: BaseEstimator, rows: Any, options: Namespace) -> tupl
         fitted_on, labels = calibrator.predict_proba(labelled.proba), labelled.labels
     shift = correction.fit(fitted_on, labels).adapt(proba)
     return with_weights(calibrator, shift), shift
+
+
+#: Fewest rows whose mean scores can contradict shares, and the smallest factor between their odds that does.
+LEAST_OF_SHARES, CONTRADICTION = 100, 3.0
+
+
+def _check_shares(rows: Any, shift: LabelShift) -> None:
+    """Refuse shares that the corrected scores contradict: their mean is to be about the target share."""
+    proba = score_matrix(as_vectors(rows) if isinstance(rows, BinaryPrediction) else rows)
+    mean, spread = proba.mean(axis=0), proba.std(axis=0) / np.sqrt(len(proba))
+    odds = (mean + 1e-12) / (1.0 - mean + 1e-12) * (1.0 - shift.target + 1e-12) / (shift.target + 1e-12)
+    off = (np.abs(np.log(odds)) > np.log(CONTRADICTION)) & (np.abs(mean - shift.target) > 5.0 * spread)
+    if len(proba) < LEAST_OF_SHARES or not off.any():
+        return
+    code = int(np.abs(np.log(odds)).argmax())
+    raise InputError(
+        f"the shares contradict the scores: corrected from {shift.source[code]:.4g} to a share of "
+        f"{shift.target[code]:.4g}, their mean for class {code} is {mean[code]:.4g}. Give --training-shares "
+        "that the scores refer to: after a calibrator, the shares among the rows that it was fitted on"
+    )
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,7 @@ def fit(command: ArgumentParser) -> None:
     add("--n-bins", action=BINS, metavar="B", help="histogram: bins per binary problem, instead of K")
     add("--ties", choices=("group", "randomize"), help="histogram: how to bin equal scores; default group")
     add("--top-k", action=BINS, metavar="K", help="ranks of the top-k notions")
+    add("--fixed-slope", action="store_true", help="platt: fit the intercept alone, for few rows")
     add("--normalize", action="store_true", help="class-wise: divide each row by its sum")
     fallbacks = ("identity", "pooled", "shrink")
     add("--fallback", choices=fallbacks, help="for classes with too few rows; default identity")
@@ -139,7 +140,7 @@ def apply(command: ArgumentParser) -> None:
     calib apply cal.json new.csv -o calibrated.csv
     calib apply cal.json new.parquet -o calibrated.parquet --json
     calib apply cal.json new.csv --label-shift em --calibration labelled.csv -o calibrated.csv
-    calib apply cal.json new.csv --training-shares fraud=0.5 --target-shares fraud=0.01 -o calibrated.csv
+    calib apply new.csv --training-shares fraud=0.5 --target-shares fraud=0.01 -o corrected.csv
     gunzip -c new.csv.gz | calib apply cal.json - -o - | head
 
     Named columns are put in the calibrator's order of classes; labels are not needed.
@@ -149,7 +150,8 @@ def apply(command: ArgumentParser) -> None:
     done again.
     """
     add = command.add_argument
-    add("calibrator", metavar="CAL.JSON")
+    known = "calibrator file; leave it out to correct the scores themselves for known class shares"
+    add("calibrator", metavar="CAL.JSON", nargs="?", help=known)
     _add_file(command)
     add("-o", "--output", required=True, metavar="OUT", help="output: .csv or .parquet, or -")
     endings = "default: by the ending of OUT, csv for -"

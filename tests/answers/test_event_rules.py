@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.special import expit, logit
 from scipy.stats import binom
 
 from benchmarks.events import targets
 from benchmarks.simulation import means
-from calib import BinaryPrediction, InputError, Predictions, decide
+from calib import BinaryPrediction, InputError, PlattScaling, Predictions, decide, recommend
 from calib.answers import choose_actions
 from calib.answers.event_rules import TESTED
+from calib.cli.parser import main
+from calib.files.saved.document import dumps, loads
 
 RANDOM = np.random.default_rng(0)
 P = RANDOM.beta(0.6, 5.0, 4_000)
@@ -98,3 +102,35 @@ def test_each_row_can_have_its_own_costs():
     assert (same.cost, same.lower, same.saved_upper) == (spread.cost, spread.lower, spread.saved_upper)
     with pytest.raises(InputError, match="4,000 rows"):
         choose_actions(Y, P, costs[:3])
+
+
+def test_an_update_in_the_large_keeps_the_slope_and_meets_the_targets():
+    """sum of expit(log-odds + intercept) is the sum of Platt's targets; few rows prefer its one number."""
+    moved = expit(logit(P) - 1.2)
+    y = (RANDOM.random(4_000) < moved).astype(int)
+    fitted = PlattScaling(fixed_slope=True).fit(P, y)
+    targets_sum = y.sum() * (y.sum() + 1) / (y.sum() + 2) + (4_000 - y.sum()) / (4_000 - y.sum() + 2)
+    assert fitted.slope_ == 1.0
+    assert fitted.intercept_ == pytest.approx(-1.2, abs=0.15)
+    assert fitted.predict(P).sum() == pytest.approx(targets_sum)
+    loaded = loads(dumps(fitted))
+    assert loaded.get_params() == fitted.get_params()
+    np.testing.assert_array_equal(loaded.predict(P), fitted.predict(P))
+    advice = recommend(BinaryPrediction(P[:1_500], y[:1_500]))
+    assert "Platt (intercept only)" in advice.tried
+    assert advice.name == "Platt (intercept only)"
+
+
+def test_known_shares_correct_scores_without_a_calibrator(tmp_path, capsys):
+    """A model of under-sampled rows, 50 % events, is told of 1 %: odds are multiplied by 1 / 99."""
+    share = P.mean()
+    balanced = P / (P + (1.0 - P) * share / (1.0 - share))
+    pd.DataFrame({"p": balanced}).to_csv(tmp_path / "new.csv", index=False)
+    shares = ["--training-shares", "1=0.5", "--target-shares", f"1={float(share)}"]
+    apply = ["apply", str(tmp_path / "new.csv"), "--score", "p", *shares, "-o", str(tmp_path / "out.csv")]
+    assert main(apply) == 0
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "out.csv")["p(1)"], P, atol=1e-6)
+    pd.DataFrame({"p": P}).to_csv(tmp_path / "new.csv", index=False)  # scores of the true shares
+    assert main(apply) == 2
+    assert "contradict" in capsys.readouterr().err
+    assert main(["apply", str(tmp_path / "new.csv"), "-o", str(tmp_path / "out.csv")]) == 2

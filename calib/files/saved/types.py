@@ -196,6 +196,7 @@ def _check_canonical(params: Values, state: Values, where: str, sizes: Sizes) ->
 
 #: Parameters and state that files written before version 0.2 lack.
 _LATER = dict.fromkeys(("misplaced_", "off_diagonal", "ridge_", "effective_", "left_out_"))
+_LATER |= {"fixed_slope": False}
 
 
 def _layouts(methods: Mapping[str, CatalogueEntry], rows: Mapping[str, tuple[Any, ...]]) -> dict[str, Layout]:
@@ -257,7 +258,7 @@ _BINARY = _layouts(
                 "values_": Array(("m",), 0.0, 1.0, order="non-decreasing"),
             },
         ),
-        "platt": ({}, {"slope_": _WEIGHT, "intercept_": _WEIGHT}),
+        "platt": ({"fixed_slope": FLAG}, {"slope_": _WEIGHT, "intercept_": _WEIGHT}),
         "beta": ({}, {"a_": real(0.0, _MAX_WEIGHT), "b_": real(0.0, _MAX_WEIGHT), "c_": _WEIGHT}),
         "venn-abers": (
             {},
