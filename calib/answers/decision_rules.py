@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 import pandas as pd
@@ -177,6 +177,37 @@ class DecisionRule(AcceptanceRule):
         return pd.DataFrame({"label": label, "threshold": self.thresholds})
 
 
+@overload
+def decide(
+    y_true: Source,
+    scores: Scores | None = None,
+    *,
+    accuracy: float | None = None,
+    recall: float | None = None,
+    reviews: float | None = None,
+    cost: float | None = None,
+    by: Literal["class"] | Values | None = None,
+    promise: Literal["overall", "each"] = "overall",
+    alpha: float = 0.1,
+    choices: int = 1,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
+    overlap: Overlap | None = None,
+) -> DecisionRule: ...
+@overload
+def decide(
+    y_true: Source,
+    scores: Scores | None = None,
+    *,
+    sensitivity: float | None = None,
+    precision: float | None = None,
+    false_positive_rate: float | None = None,
+    alpha: float = 0.1,
+    choices: int = 1,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
+    overlap: Overlap | None = None,
+) -> EventRule: ...
 def decide(
     y_true: Source,
     scores: Scores | None = None,

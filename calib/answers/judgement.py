@@ -229,7 +229,6 @@ class Judgement(Drawn):
         # Clusters are given or none: rows that share a rounded confidence are no copies.
         labelled = TopLabelPrediction(label, score[at], truth, names, cluster=rows.clusters.code[at])
         rule = decide(labelled, accuracy=accuracy, by="class", promise="each", alpha=alpha)
-        assert isinstance(rule, DecisionRule)  # its target is an accuracy
         threshold = np.append(rule.thresholds[: len(tried)], np.inf)
         accepted = score >= threshold[place[rows.verdict]]
         share = float(accepted.mean())

@@ -29,7 +29,7 @@ def _texts(columns: Columns, roles: Roles) -> list[str]:
     with np.errstate(invalid="ignore"):  # of a signalling NaN, which becomes a quiet one
         score = columns.rows(roles.probabilities, FIRST).astype(np.float64)
         score = score / (100.0 if roles.scale == "percent" else 1.0)
-    finite = np.isfinite(score.sum(axis=1))
+    finite = np.asarray(np.isfinite(score).all(axis=1))
     true = _cells(columns, roles.label[0]) if len(roles.label) == 1 else None
     if true is None and roles.correct is not None:
         outcomes = columns.outcomes(roles.correct)
