@@ -46,6 +46,11 @@ def beside(name, cells, n, **further):
     )
 
 
+def models_of_two_columns(n):
+    scores = {f"m{j}_{name}": chance for j in range(n // 2) for name, chance in (("a", 0.25), ("b", 0.75))}
+    return pd.DataFrame(scores, index=range(4)).assign(label=[*"abab"]).to_csv().encode()
+
+
 def records(*rows):
     return json.dumps(rows).encode()
 
@@ -60,20 +65,7 @@ FILES = {
     "csv": (lambda n: frame(n).to_csv(index=False).encode(), 5_000),
     "csv of many columns": (lambda n: frame(3, n).to_csv(index=False).encode(), 1_000),
     "csv of many models": (lambda n: beside("m{}", [0.25, 0.5], n), 1_000),
-    "csv of many models of two columns": (
-        lambda n: (
-            pd.DataFrame(
-                {
-                    f"m{j // 2}_{'ab'[j % 2]}": [0.25, 0.75, 0.25, 0.75][j % 2 :] + [0.25] * (j % 2)
-                    for j in range(n)
-                }
-            )
-            .assign(label=["a", "b", "a", "b"])
-            .to_csv()
-            .encode()
-        ),
-        1_000,
-    ),
+    "csv of many models of two columns": (models_of_two_columns, 1_000),
     "csv of many labels": (lambda n: beside("annotator{}", ["cat", "dog"], n, p_cat=0.25, p_dog=0.75), 1_000),
     "csv of lists as text, long": (lambda n: frame(3, n).apply(list, axis=1).to_csv().encode(), 1_000),
     "csv of one line": (lambda n: b"a" * n, 2_000_000),
