@@ -128,4 +128,4 @@ def choose_actions(
     unseen = np.array([most_unseen, -most_unseen])
     own, others = limits_of_means(losses, level, most, rows, unseen)
     limits = max(own[1], float(costs.min())), min(own[2], float(costs.max()))
-    return ActionCosts(names, action, count, cost, *limits, alone, *others[:3], level)
+    return ActionCosts(names, action, count, cost, *limits, alone, *others, level)

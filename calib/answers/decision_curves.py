@@ -217,7 +217,7 @@ def benefit_difference(
         cost = threshold / (1.0 - threshold)
         change = (other >= threshold).astype(np.float64) - (event >= threshold)
         worth = np.where(happened, change, -cost * change)
-        mean, low, high, *_ = limits_of_means(worth[None], level, 1.0 + cost, a, None)[0]
+        mean, low, high = limits_of_means(worth[None], level, 1.0 + cost, a, None)[0]
         limits = np.array([mean]), np.array([low]), np.array([high])
         not_seen = [size for size in (1.0, -1.0, cost, -cost) if not (worth == size).any()]
         for size in (max(not_seen, default=0.0), min(not_seen, default=0.0)):

@@ -154,7 +154,7 @@ def risk(
         line=calibration_slope(evidence, level=level),
         loess=loess_curve(evidence, level=level),
         isotonic=isotonic,
-        auc=Interval("auc", area, *((np.nan, np.nan) if np.isnan(area) else ends), level, np.empty(0)),
+        auc=Interval("auc", area, *((np.nan, np.nan) if np.isnan(area) else ends), level),
         brier=bootstrap_interval(evidence, metric="brier", level=level),
         skill=brier_skill(evidence, level=level),
     )
@@ -187,11 +187,11 @@ def brier_skill(
         base = base / 2.0
     uncertainty = weighted_mean(base, evidence.weights)
     if uncertainty <= 0.0:
-        return Interval("skill", np.nan, np.nan, np.nan, level, np.empty(0))
+        return Interval("skill", np.nan, np.nan, np.nan, level)
     value = 1.0 - brier / uncertainty
     moved = evidence.weights * (brier / uncertainty * (base - uncertainty) - (loss - brier)) / uncertainty
     low, high = mean_limits((value + moved)[None], level, evidence.clusters)
-    return Interval("skill", value, float(low[0]), min(float(high[0]), 1.0), level, np.empty(0))
+    return Interval("skill", value, float(low[0]), min(float(high[0]), 1.0), level)
 
 
 def forecast_numbers(evidence: Evidence) -> tuple[ForecastNumber, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -12,13 +12,12 @@ from scipy.special import stdtrit
 from calib.base.exceptions import InputError
 from calib.base.interval_words import hidden_words, interval_words, size_with_interval
 from calib.base.results import Result
-from calib.data.defaults import LEVEL, RANDOM_STATE
+from calib.data.defaults import LEVEL
 from calib.data.predictions import Scores, Values
 from calib.data.validation import check_level
 from calib.evidence.clusters import Clusters, even_clusters_of
 from calib.evidence.row_scores import TINY, row_values, weighted_mean
 from calib.evidence.rows import Known, Rows, Source, as_pair, single_rows
-from calib.evidence.sampling import Progress, resample
 
 Metric = Literal["accuracy", "brier", "log_loss"]
 
@@ -36,8 +35,6 @@ class Interval(Result):
     lower: float
     upper: float
     level: float  #: Its nominal coverage
-    #: (R,) float64: The number on each resample of the rows, if resamples were asked for
-    samples: np.ndarray
 
     def frame(self) -> pd.DataFrame:
         return _one_row(self, "metric", "estimate", "lower", "upper", "level")
@@ -56,8 +53,6 @@ class PairedInterval(Result):
     lower: float
     upper: float
     level: float  #: Nominal coverage
-    #: (R,) float64: The difference on each resample of the rows, if asked for
-    samples: np.ndarray
 
     def words(self, name_a: str, name_b: str) -> str:
         """Say whether the two differ by more than chance, for example in a caption."""
@@ -81,10 +76,7 @@ def bootstrap_interval(
     metric: Metric = "brier",
     sample_weight: Values | None = None,
     cluster: Values | None = None,
-    n_resamples: int = 0,
     level: float = LEVEL,
-    random_state: int | np.random.Generator | None = RANDOM_STATE,
-    progress: Progress | None = None,
 ) -> Interval:
     """Return accuracy, Brier score or log loss with its interval over rows.
 
@@ -93,22 +85,15 @@ def bootstrap_interval(
     y_true, scores, sample_weight, cluster
         As for `calib.noise_floor`; with clusters the interval is over them.
     metric : {"accuracy", "brier", "log_loss"}
-        Calibration errors have `error_interval`: a bootstrap counts their bias as error and covers too
-        rarely.
-    n_resamples : int
-        Resamples of n rows with replacement, to be returned as `samples`. The ends need none.
+        Calibration errors have `error_interval`.
     level : float in (0, 1)
         Coverage.
-    random_state, progress
-        As for `calib.noise_floor`; about `samples` alone.
     """
-    options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
     rows = single_rows(y_true, scores, sample_weight, cluster, "The interval of a mean over rows")
     losses = _checked_losses(rows, metric)
     unseen = np.array([rows.unseen_error(metric)])
-    (found,) = limits_of_means(losses[None], level, MOST[metric], rows, unseen, **options)
-    estimate, lower, upper, level, samples = found
-    return Interval(metric, estimate, max(lower, 0.0), upper, level, samples)
+    ((estimate, lower, upper),) = limits_of_means(losses[None], level, MOST[metric], rows, unseen)
+    return Interval(metric, estimate, max(lower, 0.0), upper, level)
 
 
 def paired_interval(
@@ -119,20 +104,16 @@ def paired_interval(
     metric: Metric = "brier",
     sample_weight: Values | None = None,
     cluster: Values | None = None,
-    n_resamples: int = 0,
     level: float = LEVEL,
-    random_state: int | np.random.Generator | None = RANDOM_STATE,
-    progress: Progress | None = None,
 ) -> PairedInterval:
     """Return the difference b - a of accuracy, Brier score or log loss on the same rows, with its interval.
 
     Parameters as for `bootstrap_interval`. Calibration errors have `paired_difference`.
     """
     a, b = as_pair(y_true, scores_a, scores_b, sample_weight, cluster)
-    options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
     losses_a, losses_b = _checked_losses(a, metric), _checked_losses(b, metric)
-    options["unseen"] = np.array([b.unseen_error(metric, a) - a.unseen_error(metric)])
-    (interval,) = paired_intervals_of(losses_a, losses_b[None], metric, a, level, **options)
+    unseen = np.array([b.unseen_error(metric, a) - a.unseen_error(metric)])
+    (interval,) = paired_intervals_of(losses_a, losses_b[None], metric, a, level, unseen)
     return interval
 
 
@@ -143,16 +124,14 @@ def paired_intervals_of(
     rows: Rows,
     level: float = LEVEL,
     unseen: np.ndarray | None = None,
-    **options: Any,
 ) -> list[PairedInterval]:
     """Compute `paired_interval` of several methods b, (m, n) values of the rows, against one, (n,) values.
 
     `rows` are evidence of these rows, `unseen` is the change of each difference, (m,), by one more wrong row.
-    `options` are n_resamples, random_state and progress.
     """
     a, *means_b = (weighted_mean(losses, rows.weights) for losses in (losses_a, *losses_b))
-    changes = limits_of_means(losses_b - losses_a, level, MOST[metric], rows, unseen, **options)
-    return [PairedInterval(metric, a, b, *change) for b, change in zip(means_b, changes, strict=True)]
+    changes = limits_of_means(losses_b - losses_a, level, MOST[metric], rows, unseen)
+    return [PairedInterval(metric, a, b, *change, level) for b, change in zip(means_b, changes, strict=True)]
 
 
 def _checked_losses(rows: Rows, metric: str) -> np.ndarray:
@@ -164,7 +143,7 @@ def _checked_losses(rows: Rows, metric: str) -> np.ndarray:
 
 def _one_row(interval: Interval | PairedInterval, *names: str) -> pd.DataFrame:
     row = {name: [getattr(interval, name)] for name in names}
-    return pd.DataFrame(row).assign(n_resamples=len(interval.samples))
+    return pd.DataFrame(row)
 
 
 def with_unseen_errors(
@@ -226,24 +205,8 @@ def limits_of_means(
     most: float,
     rows: Rows,
     unseen: np.ndarray | None,
-    *,
-    n_resamples: int = 0,
-    **options: Any,
-) -> list[tuple[float, float, float, float, np.ndarray]]:
-    """Return (mean, lower, upper, level, resamples) of each row of losses, with ends in [-most, most]."""
-    n_methods, n_samples = losses.shape
-
-    def block(generator: np.random.Generator, size: int) -> np.ndarray:
-        means = np.empty((n_methods, size))
-        for column in range(size):
-            times = np.bincount(generator.integers(0, n_samples, n_samples), minlength=n_samples)
-            drawn = times * rows.weights
-            means[:, column] = losses @ drawn / drawn.sum()
-        return means
-
-    samples = np.empty((n_methods, 0))
-    if n_resamples:
-        samples = np.concatenate(resample(block, 2 * n_samples, n_resamples=n_resamples, **options), axis=1)
+) -> list[tuple[float, float, float]]:
+    """Return (mean, lower, upper) of each row of losses, with ends in [-most, most]."""
     mean = np.array([weighted_mean(values, rows.weights) for values in losses])
     if rows.is_weighted:  # to first order a weighted mean is the mean of these values
         losses = mean[:, None] + (losses - mean[:, None]) * rows.weights
@@ -251,4 +214,4 @@ def limits_of_means(
     if unseen is not None:
         ends = with_unseen_errors(mean, *ends, unseen, 1.0 - level)
     lower, upper = (np.clip(end, -most, most) for end in ends)
-    return list(zip(mean.tolist(), lower.tolist(), upper.tolist(), [level] * n_methods, samples, strict=True))
+    return list(zip(mean.tolist(), lower.tolist(), upper.tolist(), strict=True))

@@ -115,7 +115,7 @@ def calibration_in_the_large(
     """
     line = calibration_slope(event_evidence(as_evidence(y_true, scores, sample_weight, cluster)), level=level)
     ends = line.in_the_large, line.in_the_large_lower, line.in_the_large_upper
-    return Interval("in the large", *ends, level, np.empty(0))
+    return Interval("in the large", *ends, level)
 
 
 @overload

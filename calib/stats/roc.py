@@ -91,4 +91,4 @@ def auc(
     if not interval:
         return value
     ends = measure_interval(evidence, measure.key, level=level)
-    return Interval("auc", value, *ends, level, np.empty(0))
+    return Interval("auc", value, *ends, level)

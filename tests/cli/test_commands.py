@@ -855,7 +855,7 @@ def test_every_number_has_its_interval(capsys, table, tmp_path):
     assert set(base["intervals"]) == applying == set(MEASURES) - no_vectors - {"conf_mce"}
     assert base["improvement"] == {}
     vectors = load(tmp_path / "ts.json").predict_proba(rows)
-    change = calib.paired_interval(rows.labels, rows, vectors, metric="brier", random_state=0)
+    change = calib.paired_interval(rows.labels, rows, vectors, metric="brier")
     wanted = {"value": -change.difference, "lower": -change.upper, "upper": -change.lower}
     assert scaled["improvement"]["brier"] == pytest.approx(wanted, abs=1e-9)
     main(["metrics", str(table), "--calibrator", str(tmp_path / "ts.json"), "--resamples", "0"])

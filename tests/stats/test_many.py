@@ -76,10 +76,10 @@ def test_intervals_of_many_are_the_paired_intervals_of_each():
     losses = [((item - right) ** 2).sum(axis=1) for item in (proba, *others)]
     rows = as_evidence(labels, proba)
     unseen = np.array([as_evidence(labels, item).unseen_error("brier", rows) for item in (proba, *others)])
-    options = {"n_resamples": 100, "random_state": 0, "unseen": unseen[1:] - unseen[0]}
-    together = paired_intervals_of(losses[0], np.array(losses[1:]), "brier", rows, **options)
+    more = unseen[1:] - unseen[0]
+    together = paired_intervals_of(losses[0], np.array(losses[1:]), "brier", rows, unseen=more)
     for item, interval in zip(others, together, strict=True):
-        alone = paired_interval(labels, proba, item, metric="brier", n_resamples=100, random_state=0)
+        alone = paired_interval(labels, proba, item, metric="brier")
         got = (interval.difference, interval.lower, interval.upper)
         np.testing.assert_allclose(got, (alone.difference, alone.lower, alone.upper), atol=1e-12)
 
