@@ -191,7 +191,7 @@ def metrics(options: Namespace) -> Output[MetricsData]:
         ideal = [each.calibrated for each in forecasts[BASE]]
         lines += [
             *_table_lines(shown.assign(**{"if calibrated": ideal})),
-            f"{HOW_SURE_OF_EVENTS} Accuracy and errors in bins: --all.",
+            f"{HOW_SURE_OF_EVENTS} Net benefit: calib benefit. Accuracy and errors in bins: --all.",
         ]
         column = cluster_column(base.predictions) if too_few(base.n_clusters) else None
         if column is not None:

@@ -67,6 +67,9 @@ MOST_DRAWN = 30
 #: Most scores (rows x classes) for which the noise floor of CW-ECE is drawn, because it sorts all scores.
 MOST_SCORES = 20_000_000
 
+#: Thresholds of the table of net benefit.
+THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.5)
+
 #: Most clusters that a table shows as centres.
 MOST_CENTRES = 50
 
@@ -295,6 +298,7 @@ def risk_section(about: ReportInput) -> list[str]:
         "<h3>Net benefit</h3>",
         paragraph(text(benefit)),
         figure_html(diagrams.draw_decision_curves(curves), "benefit", benefit),
+        table(decision_curve(base, thresholds=THRESHOLDS).frame().round(4)),
     ]
 
 
