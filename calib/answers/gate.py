@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, get_args
 from xml.etree import ElementTree  # written, never read
 
@@ -14,6 +14,7 @@ import numpy as np
 from calib.answers.baseline import Compared, MeasureChange, compare_with_baseline
 from calib.answers.conclusion import concluded
 from calib.answers.fitted_rows import used_rows
+from calib.answers.judgement import Judgement
 from calib.answers.printed import escape_markdown, markdown_table
 from calib.base.exceptions import InputError
 from calib.base.interval_words import decimals_of, interval_words
@@ -325,8 +326,41 @@ def _check(
     return _checked(part, asked, level, measure.title, value, lower, upper, floor)
 
 
+def gate_of_judge(
+    found: Judgement, *, most: Mapping[str, float], least: Mapping[str, float], strict: bool = False
+) -> GateResult:
+    """Check the true rate of the judge's main class, "pass_rate", against limits.
+
+    An undecided check says how many more labels would decide it, if the rate stays.
+    """
+    if {*most, *least} != {"pass_rate"}:
+        raise InputError(
+            f"labels of people limit pass_rate alone; got {', '.join([*most, *least]) or 'none'}"
+        )
+    at = found.rates.verdict.tolist().index(found.main)
+    value, lower, upper = (
+        float(each[at]) for each in (found.rates.rate, found.rates.lower, found.rates.upper)
+    )
+    if math.isnan(value):
+        raise InputError(f"the rate is not known: {found.sentence}")
+    checks = []
+    bounds: tuple[tuple[Bound, Mapping[str, float]], ...] = (("max", most), ("min", least))
+    for bound, limits in bounds:
+        for name, limit in limits.items():
+            ends = value, lower, upper
+            check = _checked(
+                None, (name, bound, limit), 1.0 - found.alpha, f"True rate of {found.main}", *ends
+            )
+            if check.answer == "undecided" and value != limit:
+                needed = found.rows_needed(2.0 * abs(value - limit))
+                words = "all labels would not" if needed is None else f"about {needed:,} more labels would"
+                check = replace(check, sentence=f"{check.sentence}; {words} decide it if the rate stays")
+            checks.append(check)
+    return GateResult(tuple(checks), strict)
+
+
 def _checked(
-    part: _Part,
+    part: _Part | None,
     asked: Limit,
     level: float,
     title: str,
@@ -341,7 +375,8 @@ def _checked(
     too_low = floor is not None and floor.is_too_low
     if too_low and answer == "kept":
         answer = "undecided"
-    sentence = f"{title}{part.words} {'at most' if bound == 'max' else 'at least'} {limit:g} is {answer}: "
+    group, words = (None, "") if part is None else (part.group, part.words)
+    sentence = f"{title}{words} {'at most' if bound == 'max' else 'at least'} {limit:g} is {answer}: "
     measured = f"{value:.{decimals_of(lower, upper)}f}"
     sentence += f"measured {measured}, {100 * level:.6g} % interval {interval_words(lower, upper)}"
     words = "" if floor is None else f"; {floor.words}"
@@ -360,8 +395,8 @@ def _checked(
         perfect_q95=None if floor is None else floor.quantile(0.95),
         p_value=None if floor is None else floor.p_value,
         sentence=sentence + words,
-        group=part.group,
-        n_samples=None if part.group is None else part.evidence.n_samples,
+        group=group,
+        n_samples=None if part is None or group is None else part.evidence.n_samples,
     )
 
 

@@ -26,7 +26,7 @@ from calib.answers.decision_rules import DecisionRule, RuleEffect
 from calib.answers.decision_rules import decide as choose_rule
 from calib.answers.event_rules import ActionCounts, EventRule
 from calib.answers.folds import FoldNumber, fold_errors, fold_texts
-from calib.answers.gate import GateResult
+from calib.answers.gate import GateResult, gate_of_judge
 from calib.answers.gate import gate as compare_with_limits
 from calib.answers.guarantee_cards import promise_of
 from calib.answers.metric_tables import BASE, HOW_SURE, Metrics
@@ -82,6 +82,7 @@ from calib.cli.input import (
     refuse_summary,
 )
 from calib.cli.json_data import rows_of
+from calib.cli.judging import read_judgement
 from calib.cli.light import serve
 from calib.cli.streams import deliver, is_piped, progress_line
 from calib.data.equal_rows import overlap
@@ -454,14 +455,19 @@ class GateData:
 
 def gate(options: Namespace) -> Output[GateData]:
     """Compare the evaluation rows with limits; exit code 1 if one is broken or, with --strict, undecided."""
-    found = assessed(options)
-    evidence = found.evidence
     limits = "a limit as metric=number, such as tl_ece=0.03"
     keys = {measure.title.lower(): key for key, measure in MEASURES.items()}
     most, least = (
         {keys.get(name.lower(), name): number for name, number in numbers_by_name(texts, limits).items()}
         for texts in (options.max, options.min)
     )
+    if options.human:
+        asked = {"confidence": None, "chosen_by": None, "labelled_by": None, "alpha": 1.0 - options.level}
+        judged, _ = read_judgement(changed(options, **asked))
+        result = gate_of_judge(judged, most=most, least=least, strict=options.strict)
+        return _gate_output(result, GateData(str(options.file), judged.n_rows, False, result), "", options)
+    found = assessed(options)
+    evidence = found.evidence
     baseline = None
     if options.baseline is not None:  # read as the file, with its own columns
         baseline = assessed(changed(options, file=options.baseline, labels=None, calibrator=None)).base
@@ -477,7 +483,10 @@ def gate(options: Namespace) -> Output[GateData]:
         **chosen(options, f"strict level {BINS_AND_REDRAWS}"),
     )
     data = GateData(str(options.file), evidence.n_samples, evidence.is_weighted, result)
-    notes = "".join(f" ({note})" for note in row_notes(evidence))
+    return _gate_output(result, data, "".join(f" ({note})" for note in row_notes(evidence)), options)
+
+
+def _gate_output(result: GateResult, data: GateData, notes: str, options: Namespace) -> Output[GateData]:
     for output, write in ((options.junit, result.junit), (options.markdown, result.markdown)):
         if output:
             deliver(output, write().encode())

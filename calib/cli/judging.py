@@ -40,11 +40,9 @@ class JudgeData:
     width_after: float | None = None  #: With --plan: expected width of the interval with these labels
 
 
-def judge(options: Namespace) -> Output[JudgeData]:
-    """Read the columns that the options name, and compare verdicts and labels."""
+def read_judgement(options: Namespace) -> tuple[Judgement, dict[str, Any]]:
+    """Read the columns that the options name; return the comparison, and all columns."""
     refuse_summary(options)
-    if options.output and not options.plan:
-        raise InputError("--output writes rows to label; add --plan with how many")
     with progress_line() as progress:
         limits = Limits(seconds=options.time_limit).begun()
         columns = dict(
@@ -71,6 +69,14 @@ def judge(options: Namespace) -> Output[JudgeData]:
         chosen_by=options.chosen_by,
         labelled_by=column(options.labelled_by),
     )
+    return found, columns
+
+
+def judge(options: Namespace) -> Output[JudgeData]:
+    """Read the columns that the options name, and compare verdicts and labels."""
+    if options.output and not options.plan:
+        raise InputError("--output writes rows to label; add --plan with how many")
+    found, columns = read_judgement(options)
     passing = found.passing(options.accuracy)
     lines = [found.sentence, "", _table(found.frame()), "", _table(_shown_cells(found)), "", *_scores(found)]
     lines += ["", passing.sentence]

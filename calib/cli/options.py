@@ -190,13 +190,15 @@ def gate(command: ArgumentParser) -> None:
     calib gate predictions.csv --min accuracy=0.8 --by class
     calib gate predictions.csv --max conf_ece=0.05 --by site --by age --cut age=30,50
     calib gate new.csv --baseline last_release.csv --markdown gate.md --junit gate.xml
+    calib gate answers.csv --min pass_rate=0.9 --verdict verdict --human human
 
     Exits with 1 if a limit is broken. A limit is kept or broken only if the whole interval of the metric,
     which allows for noise, keeps or breaks it. Otherwise it is undecided; --strict exits with 1 for that too.
     With --by, each limit is checked in each predicted class, or each group of a column; the intervals of G
     groups miss with a chance of 5 %/G each, so that limits kept everywhere fail the gate in at most 5 % of
     runs. With --baseline, accuracy, Brier score and calibration error must not be worse than the baseline's:
-    by pairs of rows with the same id, or by the two intervals if no ids match.
+    by pairs of rows with the same id, or by the two intervals if no ids match. With --human, pass_rate is the
+    true rate of the judge's positive verdict, as `calib judge` estimates it.
 
     metrics: {metrics};
     with a calibrator file that holds a rule of `calib decide -o` also {ruled}
@@ -207,6 +209,13 @@ def gate(command: ArgumentParser) -> None:
     add("--min", action="append", default=[], metavar="METRIC=X", help="smallest value allowed")
     _add_tolerance(command)
     add("--baseline", metavar="FILE", help="predictions of the last release; fail if the new ones are worse")
+    add(
+        "--verdict",
+        default="verdict",
+        metavar="COLUMN",
+        help="with --human: a judge's class; default verdict",
+    )
+    add("--human", action="append", metavar="COLUMN", help="labels of people, blank if none: limit pass_rate")
     add("--strict", action="store_true", help="exit with 1 also if a limit is undecided")
     add("--junit", metavar="OUT.XML", help="also write the checks as JUnit XML")
     add("--markdown", metavar="OUT.MD", help="also write the checks as a table in Markdown")

@@ -8,6 +8,7 @@ from scipy.stats import beta
 from sklearn.metrics import cohen_kappa_score
 
 from calib import InputError, TopLabelPrediction, decide, judge
+from calib.answers.gate import gate_of_judge
 from calib.evidence import judged_rows
 from tests.figures import accepted
 
@@ -221,3 +222,24 @@ def test_figure_draws_the_cells():
     assert list(ticks.x) == pytest.approx(found.cells.confidence.tolist())
     assert len(accepted(judge(verdict, given(truth, rows)).plot()).data) == 1
     assert found.plot(backend="matplotlib").axes
+
+
+def test_a_gate_limits_the_true_rate_of_the_judge():
+    """Kept, broken and undecided by the interval; an undecided check says how many labels decide."""
+    random = np.random.default_rng(0)
+    truth = np.where(random.random(2_000) < 0.8, "pass", "fail")
+    verdict = np.where(random.random(2_000) < 0.1, np.where(truth == "pass", "fail", "pass"), truth)
+    human = np.where(np.arange(2_000) < 200, truth, None)
+    found = judge(verdict, human)
+    at = found.rates.verdict.tolist().index("pass")
+    low, high = found.rates.lower[at], found.rates.upper[at]
+    for limit, answer in ((low - 0.01, "kept"), (high + 0.01, "broken"), (low + 0.005, "undecided")):
+        result = gate_of_judge(found, most={}, least={"pass_rate": limit})
+        assert result.answer == answer
+        assert result.passed == (answer != "broken")
+        strict = gate_of_judge(found, most={}, least={"pass_rate": limit}, strict=True)
+        assert strict.passed == (answer == "kept")
+    assert (result.checks[0].lower, result.checks[0].upper) == (low, high)
+    assert f"{found.rows_needed(2 * (found.rates.rate[at] - low - 0.005)):,} more labels" in result.sentence
+    with pytest.raises(InputError, match="pass_rate alone"):
+        gate_of_judge(found, most={"ece": 0.1}, least={})

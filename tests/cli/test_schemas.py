@@ -42,6 +42,7 @@ decide rows.csv --accuracy 0.2 --by site --promise each
 decide p.csv --sensitivity 0.5 --precision 0.1
 benefit p.csv --from 0.1 --to 0.3 --step 0.1
 benefit p.csv --from 0.1 --to 0.1 --against p.csv
+gate judged.csv --min pass_rate=0.3 --human human
 judge judged.csv --verdict verdict --human human
 judge judged.csv --verdict verdict --human human --confidence confidence --plan 5 -o next.csv
 slices rows.csv --by site --by rare --resamples 20
