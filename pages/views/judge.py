@@ -110,15 +110,14 @@ def show_next(found: Judgement, table: pd.DataFrame) -> None:
     st.caption("Fill in the labels, add them to your file, and upload it again: the cells stay as they are.")
 
 
-about = ui.heading(
+ui.heading(
     "Judge",
     "A language model, a test or a crowd judged every row, and people labelled some. Is it right?",
     own_example=True,
 )
 ui.show_dataset(None)
 reader.pool.start()
-with about:
-    upload = st.file_uploader("Judged rows, some with labels of people", key="judge-file")
+upload = st.file_uploader("Judged rows, some with labels of people", key="judge-file")
 try:
     if upload is None:
         data, source = judged_answers(), EXAMPLE

@@ -147,7 +147,6 @@ def show_candidates(found: Recommendation, names: Mapping[str, str], in_full: Ma
         key="candidates",
         hide_index=True,
         height=35 * min(len(shown) + 1, 12) + 2,
-        column_config={"Calibrator": st.column_config.TextColumn(pinned=True)},
         on_select=pick,
         selection_mode=["single-row", "single-cell"],
     )
