@@ -136,7 +136,9 @@ def _built(document: dict[str, Any]) -> Monitor:
         raise mismatch("state.n_rows", "the rows of all blocks", monitor.n_rows)
     allowed = {"all", "class"} | ({"group"} if monitor.by else set())
     levels = document["levels"]
-    if not isinstance(levels, dict) or not set(levels) <= allowed or bool(levels) != bool(monitor.blocks):
+    needed = set() if monitor.notion == "class-wise" or not monitor.blocks else {"all"}
+    is_whole = isinstance(levels, dict) and needed <= set(levels) <= allowed
+    if not is_whole or bool(levels) != bool(monitor.blocks):
         raise mismatch("levels", f"an object with some of {', '.join(sorted(allowed))}", levels)
     monitor.levels = {level: _level(raw, f"levels.{level}", sizes["B"]) for level, raw in levels.items()}
     for bounds in _START.decode(document["start"], "start", {"C": CELLS}):

@@ -77,6 +77,13 @@ CHANGES = [
 ]
 
 
+def test_a_file_without_the_level_of_all_rows_is_refused():
+    document = json.loads(monitor_bytes(watched()))
+    del document["checksum"], document["levels"]["all"]
+    with pytest.raises(CalibratorFileError, match="levels"):
+        monitor_of(write_document(document))
+
+
 @pytest.mark.parametrize(("place", "value"), CHANGES, ids=[".".join(map(str, item)) for item, _ in CHANGES])
 def test_a_file_with_a_wrong_value_is_refused(place, value):
     document = json.loads(monitor_bytes(watched()))
