@@ -11,8 +11,7 @@ import pandas as pd
 
 from calib.files.findings.codes import Finding, Repair, counted, some
 from calib.files.findings.order import find_order_fault, minus_one, whole_numbers
-from calib.files.readers.answers import missing_cells
-from calib.files.readers.conventions import normalised
+from calib.files.readers.answers import classes_in, missing_cells, nearly_same
 from calib.files.readers.raw_predictions import RawPredictions, label_text
 from calib.files.readers.tables import some_names
 
@@ -115,17 +114,15 @@ def _unknown(data: RawPredictions) -> np.ndarray:
 def _unmatched_names(raw: RawPredictions, rows: np.ndarray) -> Finding:
     """Match text labels that equal no class, up to case and marks."""
     assert raw.labels is not None
-    seen = sorted({str(v) for v in pd.unique(raw.labels[~missing_cells(raw.labels)])})
-    names = set(raw.names)
-    stray = [label for label in seen if label not in names]
-    loose = {normalised(name): name for name in raw.names}
-    fuzzy = {label: loose.get(normalised(label)) for label in stray}
+    seen = classes_in(raw.labels)
+    stray = [label for label in seen if label not in raw.names]
+    same = nearly_same(stray, raw.names)
     few = len(rows) < 0.5 * raw.n_samples
     advice = "The fix removes those rows." if few else "Name the columns like the labels."
     repair: Repair | None = (lambda data: data.take(~_unknown(data))) if few else None
-    if all(fuzzy.values()) and len(loose) == raw.n_classes:
+    if len(same) == len(stray) == len({*same.values()}):
         advice = "They match when case, spaces and punctuation are ignored; the fix renames them."
-        repair = partial(_renamed, names=fuzzy)
+        repair = partial(_renamed, names=same)
     return Finding(
         "label_names_unmatched",
         "error",
@@ -137,5 +134,5 @@ def _unmatched_names(raw: RawPredictions, rows: np.ndarray) -> Finding:
     )
 
 
-def _renamed(data: RawPredictions, names: Mapping[str, str | None]) -> RawPredictions:
+def _renamed(data: RawPredictions, names: Mapping[str, str]) -> RawPredictions:
     return replace(data, labels=pd.Series(data.labels, dtype=object).replace(names).to_numpy(dtype=object))
