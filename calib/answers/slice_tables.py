@@ -21,8 +21,7 @@ from calib.data.kinds import needs_rows
 from calib.data.notions import TOP_NOTIONS, Notion, Strategy
 from calib.data.predictions import Scores, Values
 from calib.data.validation import check_choice, check_share
-from calib.evidence.group_shares import Shares
-from calib.evidence.parts import Groups
+from calib.evidence.group_shares import Groups, Shares
 from calib.evidence.rows import Evidence, Rows, Source, as_evidence
 from calib.evidence.sums import SummedRows
 from calib.stats.floors import ProblemFloors, clearest_first, discoveries, problem_floors

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from calib.evidence.clusters import Clusters
+
+Part_co = TypeVar("Part_co", covariant=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +40,19 @@ class Shares:
     @classmethod
     def joined(cls, parts: Sequence[Shares]) -> Shares:
         return cls(*map(np.concatenate, zip(*(vars(part).values() for part in parts), strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class Groups(Generic[Part_co]):
+    """Evidence of rows that a column divides into groups."""
+
+    column: str  #: Name of the column
+    names: tuple[str, ...]  #: Names of the groups
+    evidence: Part_co  #: Evidence with a binary problem for each group, or for each group and class
+    owner: np.ndarray  #: (P,) int64 array: group of each of these problems
+    present: np.ndarray  #: (G,) int64 array: groups that have rows, ascending
+    #: Gives the shares of each of the names, of all other rows, and the correlation of both
+    shares: Callable[[], tuple[Shares, Shares, np.ndarray]]
 
 
 @dataclass(frozen=True, eq=False)

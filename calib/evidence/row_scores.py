@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cached_property
 
 import numpy as np
 
@@ -27,6 +28,19 @@ MAX_WRONG_ROWS = 1_000
 
 #: Least probability of a logarithm.
 TINY = float(np.finfo(np.float64).eps)
+
+
+class Mean:
+    """Mean of a score over rows, and the variance of this mean, computed when it is first asked for."""
+
+    def __init__(self, value: float, variance: Callable[[], float]) -> None:
+        self.value = value
+        self._variance = variance
+
+    @cached_property
+    def variance(self) -> float:
+        """Variance of `value`; NaN if it is unknown from sums."""
+        return self._variance()
 
 
 def weighted_mean(values: np.ndarray, weights: np.ndarray) -> float:

@@ -46,8 +46,7 @@ from calib.evidence.binning import (
     uniform_edges,
 )
 from calib.evidence.clusters import Clusters, Dependence, latent_correlation
-from calib.evidence.group_shares import Shares, shares_of_groups
-from calib.evidence.parts import Groups, Mean
+from calib.evidence.group_shares import Groups, Shares, shares_of_groups
 from calib.evidence.ranking import Area, mean_area
 from calib.evidence.reductions import (
     bin_each_class,
@@ -59,7 +58,7 @@ from calib.evidence.reductions import (
     problems_of,
     top_label,
 )
-from calib.evidence.row_scores import row_values, unseen_error, weighted_mean
+from calib.evidence.row_scores import Mean, row_values, unseen_error, weighted_mean
 from calib.evidence.sampling import (
     CORRELATION_CLAIMS,
     MAX_CORRELATED_CELLS,

@@ -18,9 +18,9 @@ from calib.data.validation import check_count
 from calib.data.weights import effective_rows
 from calib.evidence.binning import BinaryProblems, BinStatistics, assign_bins, uniform_cells, uniform_edges
 from calib.evidence.cell_sums import EDGES, MOST_BINS, CellSums
-from calib.evidence.group_shares import Shares, ShareSums
-from calib.evidence.parts import Groups, Mean
+from calib.evidence.group_shares import Groups, Shares, ShareSums
 from calib.evidence.ranking import Area
+from calib.evidence.row_scores import Mean
 from calib.evidence.sampling import Draw, Sampler, draw_sums_of
 
 #: Means over rows that no cell holds; "event_log_loss" is the log loss of being right.

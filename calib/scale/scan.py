@@ -1,4 +1,4 @@
-"""Summarizing files: parts are summed by workers, and the sums added up in the order of the parts."""
+"""Summarizing files and Spark data frames, part by part; sums are added up in the order of the parts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
+
 from calib.base.exceptions import InputError
 from calib.base.parallel import WORKERS
 from calib.data.validation import check_choice, check_count
@@ -15,7 +17,8 @@ from calib.files.readers.arrow import is_text
 from calib.files.readers.roles import given_columns
 from calib.scale.batches import SAMPLE, BatchReader, check_streamed, decide
 from calib.scale.engines import Engine, Found, Threads
-from calib.scale.partial import listed, sum_part
+from calib.scale.files import dumps, load
+from calib.scale.partial import Accumulator, combined, examined, listed, read_batches, sum_part
 from calib.scale.parts import Part, Paths, find_files, find_parts, first_rows
 from calib.scale.streaming import Sums
 from calib.scale.summary import Summary
@@ -138,6 +141,45 @@ def summarize(
     source = ", ".join(dict.fromkeys(piece.path for piece in scan.parts))[:1000]
     parts = tuple(sorted(digests))
     return replace(total.summary(), parts=parts, findings=listed(findings), source=source)
+
+
+def summarize_spark(frame: Any, *, class_wise: bool = False, **options: Any) -> Summary:
+    """Summarize a Spark data frame on the session that it belongs to.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        Rows with the columns that `calib.scale.summarize` takes. Workers need calib.
+    class_wise, **options
+        As for `calib.scale.summarize`: by, part, weighted, scores and class_names.
+
+    Raises
+    ------
+    InputError
+        If the rows cannot be summed. A row that cannot be used ends the work; Spark's error names its
+        place in the partition.
+    """
+    first = frame.limit(SAMPLE).toArrow().combine_chunks().to_batches()
+    if not first:
+        raise InputError("the data frame has no rows")
+    reader = decide(first[0], **options)
+    check_streamed(reader.kind, class_wise)
+
+    def sum_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        total = Accumulator.of(reader, class_wise=class_wise)
+        for _, _, rows in read_batches(batches, reader, "a partition", squares=True):
+            total.add(rows)
+        sums = total.sums()
+        if sums.n_samples:
+            yield pa.RecordBatch.from_pydict({"sums": [dumps(Summary.of(sums, (sums.fingerprint,)))]})
+
+    parts = frame.select(*reader.columns).mapInArrow(sum_partition, "sums binary").collect()
+    if not parts:
+        raise InputError("no row can be used: all are of another part, or without an answer")
+    summaries = [load(bytes(part["sums"])) for part in parts]
+    digests = sorted(part for summary in summaries for part in summary.parts)
+    found = tuple(line for _, line in examined(first[0], "the data frame"))
+    return Summary.of(combined(summaries), tuple(digests), found, "a Spark data frame")
 
 
 def timed(results: Iterator[Found], parts: Sequence[Part], progress: Progress | None) -> Iterator[Found]:
