@@ -9,11 +9,14 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from calib.files.findings.codes import Finding, Repair, counted, some
+from calib.files.findings.codes import Finding, Repair, confidences, counted, some
 from calib.files.findings.order import find_order_fault, minus_one, whole_numbers
 from calib.files.readers.answers import classes_in, missing_cells, nearly_same
 from calib.files.readers.raw_predictions import RawPredictions, label_text
 from calib.files.readers.tables import some_names
+
+#: P-value below which rows without labels have other confidences (Kolmogorov & Smirnov).
+OTHER_P_VALUE = 1e-3
 
 
 def find_label_faults(raw: RawPredictions) -> list[Finding]:
@@ -66,10 +69,32 @@ def find_missing_labels(raw: RawPredictions) -> Finding | None:
         "labels_missing",
         "error",
         f"{len(rows):,} of {counted(len(missing), 'row')} {'has' if len(rows) == 1 else 'have'} no label "
-        f"({held}{some(rows)}). Results hold for the other rows. The fix removes "
+        f"({held}{some(rows)}). {_other_confidences(raw, missing)}The fix removes "
         f"{'that row' if len(rows) == 1 else 'those rows'}.",
         rows,
         repair=_labelled,
+    )
+
+
+def _other_confidences(raw: RawPredictions, missing: np.ndarray) -> str:
+    """Say how confidences with and without labels differ; "" if chance explains it."""
+    confidence = confidences(raw)
+    usable = np.isfinite(confidence) & ~raw.abstained
+    without, labelled = confidence[usable & missing], confidence[usable & ~missing]
+    if not len(without) or not len(labelled) or len(without) + len(labelled) == 2:
+        return ""
+    from scipy import stats  # takes a second to import; few files come to this
+
+    if stats.ks_2samp(without, labelled, method="asymp").pvalue > OTHER_P_VALUE:
+        return ""
+    lowest = float(labelled.min())
+    below = int((without < lowest).sum())
+    who = "all" if below == len(without) else f"{below:,}"
+    beyond = f", and {who} of them lie below {lowest:.4g}, the lowest labelled confidence" if below else ""
+    return (
+        f"They differ from labelled rows: their mean confidence is {without.mean():.3f}, against "
+        f"{labelled.mean():.3f} of the labelled rows{beyond}. Results hold only for rows like the labelled "
+        "rows. "
     )
 
 

@@ -188,3 +188,20 @@ def test_blocks_are_those_of_the_calendar():
 @pytest.mark.parametrize("asked", ["day", "recorded=day"])
 def test_a_block_of_time_is_named_as_cluster(asked):
     assert read(file(recorded=HOURS), cluster=asked).n_clusters == GROUPS
+
+
+@pytest.mark.parametrize("above", [0.0, 0.8])
+def test_rows_without_labels_are_compared_with_the_others(above):
+    table = file().rename(columns={"correct": "label", "confidence": "score"})
+    drop = np.random.default_rng(3).random(1000) < 0.5
+    labelled = (table["score"] > above) & ~drop
+    table["label"] = table["label"].where(labelled)
+    found = examine(table)["labels_missing"]
+    assert len(found.rows) == (~labelled).sum()
+    lowest = table["score"][labelled].min()
+    assert (f"{(table['score'] < lowest).sum():,} of them lie below {lowest:.4g}" in found.message) == (
+        above > 0
+    )
+    after = examine(table).effect("labels_missing")
+    assert after.lowest == (pytest.approx(table["score"].min()), pytest.approx(lowest))
+    assert after.accuracy[0] == after.accuracy[1]
