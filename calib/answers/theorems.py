@@ -56,6 +56,14 @@ class Guarantee(Result):
         mass = mass_bound(2 * k - 1, n, MASSES * self.alpha / (n * (k + 1)))
         return min(error_bound([self.accuracy], k - 1, mass, DEVIATION * self.alpha) + self.delta, 1.0)
 
+    @property
+    def uncovered_bound(self) -> float:
+        """Bound on the share of rows whose predicted class has fewer than k rows: 0, as no class is such.
+
+        `calib.guarantee_card` has the bound of calibration rows in which some classes are.
+        """
+        return 0.0
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassWiseGuarantee(Result):

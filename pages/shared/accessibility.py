@@ -41,7 +41,8 @@ ROOM = """
 @media (max-width: 640px) {
     .st-key-page-head { flex-wrap: nowrap; }
     .st-key-page-head h1 { font-size: 1.25rem; white-space: nowrap; }
-    .st-key-page-head [data-testid=stPageLink] p, .st-key-page-head [data-testid=stTooltipHoverTarget],
+    .st-key-page-head [data-testid=stPageLink] p { position: absolute; width: 1px; clip-path: inset(50%); }
+    .st-key-page-head [data-testid=stTooltipHoverTarget],
     .st-key-about-data [data-testid=stCaptionContainer] { display: none; }
 }
 [data-testid=stElementContainer]:has(> .stHtml > [data-calib-tab]),

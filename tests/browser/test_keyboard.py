@@ -48,7 +48,7 @@ def stops(page: Page) -> list[dict]:
 def test_every_bin_is_a_few_visible_stops_away(open_page):
     page = open_page("reliability?example=digits&class=-1&bin=10")
     keys = [stop["key"] for stop in stops(page)]
-    assert len(keys) < 25, keys
+    assert len(keys) < 30, keys  # with the table of classes, its search and its menus
     assert keys.index("bin") < 20, keys
     page.get_by_role("combobox", name="Confidence", exact=True).focus()
     before = page.get_by_text(re.compile("All classes together:")).inner_text()
