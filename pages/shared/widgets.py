@@ -354,9 +354,8 @@ def clicked(key: str) -> dict[str, Any]:
 
 
 def ticked(key: str) -> int | None:
-    """Return the row of a table that was ticked or has the selected cell."""
-    selection = st.session_state[key].selection
-    return next(iter([*(row for row, _ in selection.cells), *selection.rows]), None)
+    """Return the row of a table that was ticked."""
+    return next(iter(st.session_state[key].selection.rows), None)
 
 
 def columns_of(heads: Mapping[str, tuple[str, str]], formats: Mapping[str, str]) -> dict[str, ColumnConfig]:

@@ -144,7 +144,7 @@ def list_groups(table: SliceTable) -> None:
         column_order=SHOWN if data.event is None else (*SHOWN, "ratio"),
         column_config=ui.columns_of(heads, FORMATS),
         on_select=lambda: open_group(table, ui.ticked("slice-table")),
-        selection_mode=["single-row", "single-cell"],
+        selection_mode="single-row",
     )
     ui.download(whole, "slices")
 

@@ -94,9 +94,10 @@ def show() -> None:
     else:
         main, side = ui.beside("class")
         with main:
+            code, bin_ = chosen_menus(table, diagram, n_bins)
             show_classes(method, n_bins, table)
         with side:
-            code, bin_ = show_chosen(method, table, diagram, n_bins)
+            show_chosen(method, table, diagram, n_bins, code, bin_)
     show_rows(method, n_bins, code, bin_)
     is_risk = data.event is not None and data.has_rows
     if is_risk:
@@ -172,7 +173,7 @@ def show_classes(method: Method, n_bins: int, table: ClassTable) -> None:
         height=35 * min(len(shown) + 1, 11) + 2,
         column_config=COLUMNS,
         on_select=partial(pick_row, shown["label"].to_numpy()),
-        selection_mode=["single-row", "single-cell"],
+        selection_mode="single-row",
         placeholder="\u2013",
     )
     if shown.empty:
@@ -190,10 +191,10 @@ def bin_menu(diagram: ReliabilityDiagram, n_bins: int) -> int | None:
     return None if found == ALL else found
 
 
-def show_chosen(
-    method: Method, table: ClassTable, diagram: ReliabilityDiagram, n_bins: int
+def chosen_menus(
+    table: ClassTable, diagram: ReliabilityDiagram, n_bins: int
 ) -> tuple[int | None, int | None]:
-    """Show the class or the bin that is chosen; return both, None for all."""
+    """Show the choice of a class and of a bin, before the table and its many stops; None for all."""
     names = dataset().evaluation.class_names
     left, right = st.columns(2)
     codes: list[int] = [ALL, *map(int, table.order)]
@@ -204,9 +205,20 @@ def show_chosen(
         format_func=lambda code: "all" if code == ALL else names[code],
         on_change=drop,
     )
-    code = None if found == ALL else found
     with right:
-        bin_ = bin_menu(diagram, n_bins)
+        return None if found == ALL else found, bin_menu(diagram, n_bins)
+
+
+def show_chosen(
+    method: Method,
+    table: ClassTable,
+    diagram: ReliabilityDiagram,
+    n_bins: int,
+    code: int | None,
+    bin_: int | None,
+) -> None:
+    """Show the class or the bin that is chosen."""
+    names = dataset().evaluation.class_names
     if code is not None:
         show_class(method, table, code, bin_, n_bins)
     elif bin_ is not None:
@@ -221,7 +233,6 @@ def show_chosen(
         )
         if len(zoom.cells.label) > MOST_CLASSES:
             st.caption(f"{MOST_CLASSES} of {len(zoom.cells.label):,} classes, by evidence.")
-    return code, bin_
 
 
 def show_class(method: Method, table: ClassTable, code: int, bin_: int | None, n_bins: int) -> None:

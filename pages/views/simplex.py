@@ -145,7 +145,7 @@ def show_bins() -> None:
         column_config=formats,
         key="simplex-bins",
         on_select=pick_row,
-        selection_mode=["single-row", "single-cell"],
+        selection_mode="single-row",
     )
     ui.download(bounded.frame(), "bins")
 

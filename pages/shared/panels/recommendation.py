@@ -148,12 +148,12 @@ def show_candidates(found: Recommendation, names: Mapping[str, str], in_full: Ma
         hide_index=True,
         height=35 * min(len(shown) + 1, 12) + 2,
         on_select=pick,
-        selection_mode=["single-row", "single-cell"],
+        selection_mode="single-row",
     )
     ui.download(table, "recommendation")
     st.caption(
         f"Cross-validated on {found.rows_words()}; intervals hold at once. Chosen: the simplest that helps "
-        "and is within one standard error of both best scores. Click a row to see its effect."
+        "and is within one standard error of both best scores. Tick a row to see its effect."
     )
     reasons: dict[str, list[str]] = {}
     for name, reason in (*found.ruled_out.items(), *found.left_out.items()):
