@@ -215,7 +215,7 @@ def _reach_of_clusters(
 ) -> float:
     """Distance from the observed l1 error to the upper end, if rows belong together: z standard errors there.
 
-    The variance is the largest of clusters' sums of residuals, whose signs are those of the gaps, all equal,
+    The variance is the largest of clusters' sums of residuals, with the signs of the gaps, all equal,
     or opposite for low and high scores; or what the latent correlation gives at its quantile
     `_CORRELATED`, near 1 if few clusters have the rarer outcome. Both grow with the share p of that outcome
     like p (1 - p), because what is not seen could be more of it.

@@ -123,7 +123,7 @@ def plain_words(found: Recommendation, name: str) -> str:
 def show_candidates(found: Recommendation, names: Mapping[str, str], in_full: Mapping[str, str]) -> None:
     """List what was tried; a click on a row shows the effect of its calibrator.
 
-    `names` are the names of the methods by those of the catalogue, `in_full` say what each is.
+    `names` are the names of the methods by their names in the catalogue, `in_full` say what each is.
     """
     table = found.table
     methods = [names.get(name, name) for name in table["method"]]
