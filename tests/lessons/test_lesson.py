@@ -79,7 +79,7 @@ def test_the_first_chapter_is_example_1_of_the_paper():
     example = load_example("two-patients").evaluation
     assert calib.ece(example, notion="confidence", strategy="discrete") == pytest.approx(0, abs=1e-12)
     assert calib.ece(example, notion="top-label", strategy="discrete") == pytest.approx(0.4)
-    assert "0.4" in LESSON.content()["chapters"][0]["paper"]
+    assert "error 0 together, 0.4 by class" in STEPS[0]["words"]
 
 
 @pytest.mark.parametrize("step", STEPS, ids=[step["picture"] for step in STEPS])
