@@ -121,7 +121,7 @@ def plain_words(found: Recommendation, name: str) -> str:
 
 
 def show_candidates(found: Recommendation, names: Mapping[str, str], in_full: Mapping[str, str]) -> None:
-    """List what was tried; a click on a row shows the effect of its calibrator.
+    """List what was tried; a ticked row shows the effect of its calibrator.
 
     `names` are the names of the methods by their names in the catalogue, `in_full` say what each is.
     """
@@ -155,8 +155,9 @@ def show_candidates(found: Recommendation, names: Mapping[str, str], in_full: Ma
         f"Cross-validated on {found.rows_words()}; intervals hold at once. Chosen: the simplest that helps "
         "and is within one standard error of both best scores. Tick a row to see its effect."
     )
-    reasons: dict[str, list[str]] = {}
-    for name, reason in (*found.ruled_out.items(), *found.left_out.items()):
-        reasons.setdefault(reason.partition(";")[0], []).append(names.get(name, name))
-    for reason, left_out in reasons.items():
-        st.caption(f"Not tried to the end: {ui.escaped(', '.join(left_out))}, because {ui.escaped(reason)}.")
+    for head, without in (("Stopped after the first fold", found.ruled_out), ("Left out", found.left_out)):
+        reasons: dict[str, list[str]] = {}
+        for name, reason in without.items():
+            reasons.setdefault(reason.partition(";")[0], []).append(names.get(name, name))
+        for reason, listed in reasons.items():
+            st.caption(f"{head}: {ui.escaped(', '.join(listed))}, because {ui.escaped(reason)}.")
