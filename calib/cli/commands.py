@@ -19,6 +19,7 @@ from calib.answers.advice import recommend as recommend_calibrator
 from calib.answers.calibrated import applied_frame, calibrated_scores, fit_on
 from calib.answers.centres import AcrossCentres, CentreTable, calibration_by_centre
 from calib.answers.conclusion import MOST_NAMED, Conclusion, IfTogether, conclude
+from calib.answers.confirmation import Verdict, confirm_choice
 from calib.answers.costly_actions import ActionCosts, choose_actions
 from calib.answers.cuts import MOST_CODES, Cut, cut_column, parse_cuts
 from calib.answers.decision_curves import benefit_difference, decision_curve
@@ -237,6 +238,8 @@ class EvaluatedFitData(FitData):
     weighted: bool  #: Whether calibration rows have weights
     n_evaluation: int  #: Other rows; the methods are compared on them
     methods: Sequence[MethodData]  #: The base model and the calibrator; empty if other rows have no labels
+    #: Whether the calibrator improves Brier score or log loss on them; None if other rows have no labels
+    effect: Verdict | None
 
 
 def fit(options: Namespace) -> Output[EvaluatedFitData]:
@@ -272,17 +275,28 @@ def fit(options: Namespace) -> Output[EvaluatedFitData]:
     promise, bounds = promise_of(as_multiclass(calibrator, calibration) if binning else calibrator)
     notes += promise
     methods: list[MethodData] = []
+    effect: Verdict | None = None
     if unseen is not None and unseen.labels is not None:
         unseen = aligned(unseen, calibrator)
         if (again := overlap(unseen, calibrator)) is not None:
             notes.append(f"warning: {again.words}; assess the calibrator on other rows")
-        methods, table = _compared(Assessed(Rows(unseen), calibrator).methods, options.bins)
+        both = Assessed(Rows(unseen), calibrator).methods
+        methods, table = _compared(both, options.bins)
         notes += ["", f"on {unseen.n_samples:,} other rows:", *_table_lines(table), ""]
+        before, after = both.values()
+        assert isinstance(before, Rows)
+        assert isinstance(after, Rows)
+        effect = confirm_choice(before, after).verdict
+        if effect == "worse":
+            notes += [
+                f"{name_of(calibrator)} makes the scores worse; keep them as they are",
+                "",
+            ]
     deliver(options.output, content)
     notes.append(f"wrote {options.output}")
     n_evaluation = 0 if unseen is None else unseen.n_samples
     fitted = str(options.output), name_of(calibrator), fitted_on.n_samples, fallbacks
-    data = EvaluatedFitData(*fitted, *bounds, fitted_on.is_weighted, n_evaluation, methods)
+    data = EvaluatedFitData(*fitted, *bounds, fitted_on.is_weighted, n_evaluation, methods, effect)
     return Output("\n".join(notes), data)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit
 
 import calib
 import calib.cli.commands
@@ -213,6 +214,17 @@ def test_fit_and_library_agree(capsys, table, tmp_path):
     _, data, _ = run(capsys, "metrics", table, "--calibrator", tmp_path / "cal.json")
     assert data["methods"][0]["tl_ece"] == pytest.approx(ece(y, proba), rel=1e-12)
     assert data["methods"][1]["tl_ece"] == ece(y, direct.predict_top(proba), strategy="discrete")
+
+
+@pytest.mark.parametrize(("points_per_bin", "effect"), [(400, "worse"), (None, "no clear change")])
+def test_fit_says_when_its_calibrator_is_worse_than_the_scores(capsys, tmp_path, points_per_bin, effect):
+    random = np.random.default_rng(0)
+    score = expit(3.0 * random.standard_normal(1600))
+    rows = pd.DataFrame({"score": score, "label": (random.random(1600) < score).astype(int)})
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    few_bins = ("--points-per-bin", points_per_bin) if points_per_bin else ("--method", "platt")
+    _, data, _ = run(capsys, "fit", tmp_path / "rows.csv", *few_bins, "-o", tmp_path / "cal.json")
+    assert data["effect"] == effect
 
 
 @pytest.mark.parametrize("at_scale", [False, True])
