@@ -1,0 +1,72 @@
+"""An option that names a column decides in every command, or the file is refused."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calib import InputError
+from calib.cli.input import changed, read_rows
+from calib.cli.parser import parser
+from tests.cli.test_commands import run
+from tests.files.readers.test_options import OPTIONS, TABLES, column_of
+
+#: Arguments that each command requires, beside a file.
+REQUIRED = {
+    "benefit": ("--from", "0.1", "--to", "0.2"),
+    "slices": ("--by", "class"),
+    "centres": ("--by", "class"),
+}
+READING = [
+    name
+    for name, command in parser().commands.items()
+    if {"label", "score", "time_limit"} <= {action.dest for action in command._actions}
+]
+
+
+def drawn(name: str, n: int):
+    """`n` choices of two options and columns of a table, the same ones in every run."""
+    pairs = [*itertools.product(itertools.combinations(OPTIONS, 2), itertools.permutations(TABLES[name], 2))]
+    for at in np.random.default_rng(2).permutation(len(pairs))[:n]:
+        yield dict(zip(*pairs[at], strict=True))
+
+
+@pytest.mark.parametrize("command", READING)
+def test_every_option_is_used_or_refused_by_every_command(command, tmp_path):
+    used = 0
+    for name, columns in TABLES.items():
+        file = tmp_path / f"{name}.csv"
+        pd.DataFrame(columns).to_csv(file, index=False)
+        for given in drawn(name, 5):
+            words = [word for option, column in given.items() for word in (f"--{option}", column)]
+            needed = {action.dest for action in parser().commands[command]._actions if action.required}
+            words += [*REQUIRED.get(command, ()), *("-o", "out") * ("output" in needed)]
+            first = [str(file)] if {"file", "files"} & needed else ["--data", str(file)]
+            options = parser().parse_args([command, *first * (1 + ("state" in needed)), *words])
+            try:
+                rows = read_rows(changed(options, file=str(file)), labelled=command != "apply")
+            except InputError:
+                continue
+            used += 1
+            assert {option: column_of(rows.roles, option) for option in given} == given
+    assert used > 2
+
+
+def test_check_shows_the_columns_that_options_name(capsys, tmp_path):
+    used = 0
+    for name, columns in TABLES.items():
+        file = tmp_path / f"{name}.csv"
+        pd.DataFrame(columns).to_csv(file, index=False)
+        for given in drawn(name, 5):
+            words = [word for option, column in given.items() for word in (f"--{option}", column)]
+            code, data, _ = run(capsys, "check", file, *words)
+            if code:
+                continue
+            used += 1
+            (part,) = data["parts"].values()
+            roles = {(each["role"], each["column"]) for each in part["roles"]}
+            assert {column for _, column in roles} >= set(given.values()), (name, given, roles)
+    assert used > 2
