@@ -67,7 +67,7 @@ links: $(VENV)/docs.stamp
 pictures: export HYPOTHESIS_PROFILE := thorough
 pictures: export CALIB_PICTURES := 1
 pictures: $(VENV)/dev.stamp
-	$(BIN)/python -m pytest -n 0 tests/browser/test_tour.py tests/browser/test_gallery.py
+	$(BIN)/python -m pytest -n 0 tests/browser/test_tour.py tests/browser/test_gallery.py tests/browser/test_animation.py
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
