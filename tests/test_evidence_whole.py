@@ -64,7 +64,7 @@ OF_EVENTS = {
     *("calibration_by_centre", "calibration_in_the_large", "decision_curve", "observed_expected", "risk"),
 }
 #: Functions that refuse weights, or rows that belong together, in a sentence.
-WITHOUT_WEIGHTS = {"calibration_band", "decide", "plan_bins"}
+WITHOUT_WEIGHTS = {"calibration_band", "decide"}
 WITHOUT_CLUSTERS = {"calibration_band"}
 #: Results that no dependence of the rows changes: numbers, points and counts without their noise.
 NOISE_FREE = {

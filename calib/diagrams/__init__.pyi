@@ -4,16 +4,14 @@ from .bin_sweep import (
     ece_sweep as ece_sweep,
 )
 from .class_sizes import (
-    BinPlan as BinPlan, ClassBinning as ClassBinning, class_binning as class_binning,
-    draw_bin_plan as draw_bin_plan, draw_class_errors as draw_class_errors,
-    draw_class_panels as draw_class_panels, plan_bins as plan_bins,
+    ClassBinning as ClassBinning, class_binning as class_binning,
+    draw_class_errors as draw_class_errors,
 )
 from .class_tables import (
     CLASS_COLUMNS as CLASS_COLUMNS, ClassDiagram as ClassDiagram, ClassTable as ClassTable,
     Confusions as Confusions, class_diagram as class_diagram, class_table as class_table,
     confusions as confusions, draw_class as draw_class,
-    draw_class_changes as draw_class_changes, draw_class_shares as draw_class_shares,
-    draw_confusions as draw_confusions,
+    draw_class_changes as draw_class_changes, draw_confusions as draw_confusions,
 )
 from .decisions import (
     draw_decision_curves as draw_decision_curves, draw_risk_coverage as draw_risk_coverage,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator, clone
 
 from calib.answers.advice import PointsPerBinChoice
 from calib.answers.calibrated import calibrated_scores, fit_on
-from calib.base.parallel import map_threads
 from calib.base.results import Drawn
 from calib.data.notions import Notion, Strategy
 from calib.data.predictions import Announcement, Predictions, Scores, Values
@@ -71,30 +70,6 @@ def refitted_rows(
     """Return the evaluation rows with the scores of histogram binning that is fitted with `n_bins` bins."""
     fitted = fit_on(clone(calibrator).set_params(binary__n_bins=n_bins), calibration)
     return Rows(calibrated_scores(fitted, evaluation))
-
-
-def binned_sweeps(
-    calibrator: BaseEstimator,
-    calibration: Predictions,
-    evaluation: Predictions,
-    n_bins: Iterable[int] = range(5, 26),
-    *,
-    notions: Sequence[Notion] = ("top-label", "confidence"),
-    metric: str = "ece",
-) -> dict[Notion, EceSweep]:
-    """Return errors of histogram binning, fitted again for each number of bins, by notion (Appendix E)."""
-    counts = list(n_bins)
-
-    def sweep(count: int) -> list[EceSweep]:
-        rows = refitted_rows(calibrator, calibration, evaluation, count)
-        return [ece_sweep(rows, notion=notion, n_bins=[count], metric=metric) for notion in notions]
-
-    swept = map_threads(sweep, counts)
-    errors = np.array([[float(each.ece[0]) for each in by_notion] for by_notion in swept])
-    return {
-        notion: EceSweep(notion, np.array(counts), by_notion, metric)
-        for notion, by_notion in zip(notions, errors.T, strict=True)
-    }
 
 
 def sweep_words(sweeps: Mapping[str, Mapping[str, EceSweep]], strong: str = "{}") -> str:

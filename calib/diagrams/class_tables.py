@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -447,31 +447,4 @@ def draw_class_changes(before: ClassGaps, after: ClassGaps, class_names: Sequenc
         shapes=[{"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": line}],
         xaxis={"title": "right less often \u2190 points \u2192 more often"},
         **named_rows([shorten(names[at]) for at in order], range=[len(names) - 0.5, -0.5], ticks=""),
-    )
-
-
-def draw_class_shares(shares: Mapping[str, np.ndarray], class_names: Sequence[str]) -> Figure:
-    """Draw shares of rows per class, one colour per series (true, predicted); at most 30 classes."""
-    order = np.argsort(-next(iter(shares.values())), kind="stable")[:MAX_NAMED]
-    data = []
-    for colour, (name, values) in zip(("blue", "orange"), shares.items(), strict=False):
-        data += bar(
-            x=values[order],
-            y=np.arange(len(order)),
-            orientation="h",
-            name=name,
-            marker={"color": OKABE_ITO[colour]},
-            customdata=([escape(class_names[code]) for code in order], order),
-            hovertemplate=f"%{{customdata[0]}}: %{{x:.2%}} {name}",
-        )
-    largest = max(float(values[order].max()) for values in shares.values())
-    # About five ticks, with enough digits to differ.
-    digits = max(0, int(np.ceil(-np.log10(max(largest, 1e-6) / 5))) - 2)
-    ticks = {"tickformat": f".{digits}%", "rangemode": "tozero", "nticks": 8}
-    return figure(
-        data,
-        height=max(240, 34 * len(order) + 90),
-        bargap=0.3,
-        xaxis={"title": "Share of rows", **ticks},
-        **named_rows([shorten(class_names[code], 24) for code in order], autorange="reversed"),
     )

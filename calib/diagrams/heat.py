@@ -14,6 +14,7 @@ from calib.diagrams.reliability_diagrams import with_class_names
 from calib.diagrams.style import (
     FEW_ROWS,
     OKABE_ITO,
+    POOLED,
     Figure,
     Properties,
     bar,
@@ -40,8 +41,6 @@ OUTLINE = "#6B7680"
 SCALE_LENGTH, SCALE_HEIGHT = 320, 44
 #: Pixels above a map for plotly's tools, which would cover its cells.
 TOOLS_HEIGHT = 30
-#: Most columns with horizontal names.
-SIDE_BY_SIDE = 6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,31 +97,23 @@ def class_heat(cells: BinStatistics, labels: Iterable[int] | None = None) -> Cla
         raise InputError(
             f'class_heat needs equal-width top-label bins; got "{cells.strategy}", "{cells.notion}"'
         )
+    contribution = np.bincount(cells.label, cells.share * np.abs(cells.gap), cells.n_classes)
     if labels is None:
-        contribution = np.bincount(cells.label, cells.share * np.abs(cells.gap))
         predicted = np.unique(cells.label)
         labels = predicted[np.argsort(-contribution[predicted], kind="stable")]
-    return heat_of_cells(cells, labels, cells.label, cells.bin, np.arange(cells.n_bins + 1) / cells.n_bins)
-
-
-def heat_of_cells(
-    cells: BinStatistics, codes: Iterable[int], row: np.ndarray, column: np.ndarray, edges: np.ndarray
-) -> ClassHeat:
-    """Arrange cells in a map: `row` is the code of each cell's row, one of `codes` if it is shown."""
-    chosen = np.array(list(dict.fromkeys(codes)), dtype=np.int64)
-    n_codes = 1 + max(int(row.max(initial=0)), int(chosen.max(initial=0)))
-    row_of = np.full(n_codes, -1)
+    chosen = np.array(list(dict.fromkeys(labels)), dtype=np.int64)
+    row_of = np.full(cells.n_classes, -1)
     row_of[chosen] = np.arange(len(chosen))
-    order = np.lexsort((column, row_of[row]))
-    order = order[row_of[row[order]] >= 0]
+    order = np.lexsort((cells.bin, row_of[cells.label]))
+    order = order[row_of[cells.label[order]] >= 0]
     shown = cells.of(order)
     return ClassHeat(
         chosen,
-        np.bincount(row, cells.share * np.abs(cells.gap), n_codes)[chosen],
-        edges,
+        contribution[chosen],
+        np.arange(cells.n_bins + 1) / cells.n_bins,
         shown,
-        row_of[row[order]],
-        column[order],
+        row_of[shown.label],
+        shown.bin,
         *frequency_interval(shown),
         beyond_noise(cells, FEW_ROWS)[order],
     )
@@ -139,71 +130,54 @@ def gap_colours(gap: np.ndarray, limit: float) -> list[str]:
     return [f"rgb({r},{g},{b})" for r, g, b in zip(red, green, blue, strict=True)]
 
 
-def draw_heat(
-    diagram: ClassHeat,
-    class_names: Sequence[str] | None = None,
-    *,
-    rows: str = "Predicted",
-    columns: Sequence[str] | None = None,
-    chosen: tuple[int, int] | None = None,
-    limit: float | None = None,
-) -> Figure:
+def draw_heat(diagram: ClassHeat, class_names: Sequence[str] | None = None) -> Figure:
     """Draw class x bin cells, coloured by accuracy minus confidence.
 
-    Cells of more rows are taller. Cells beyond noise have an outline. `chosen` is the (class code, bin) of a
-    cell that gets a frame; the customdata of each mark begin with its pair. `rows` is the word before the
-    name of a row. `columns` names columns that are not bins of confidence. `limit` is the end of the colour
-    scale: a map of some rows gets the limit of all rows.
+    Cells of more rows are taller. Cells beyond noise have an outline. The customdata of each mark begin with
+    its class code and bin.
     """
-    limit = diagram.limit if limit is None else limit
+    limit, edges = diagram.limit, diagram.edges
     cells, row, column = diagram.cells, diagram.row, diagram.column
     named = class_names or codes_of(diagram.label)
     names = [named[code] for code in diagram.label]
-    middles, xaxis, labels = _named_columns(columns) if columns else _confidence_bins(diagram)
+    middles, ends = (edges[:-1] + edges[1:]) / 2, edges[[column, column + 1]]
     height = 0.92 * sizes(cells.count, cells.count.max(initial=1))
     data = bar(
         x=middles[column],
         y=height,
         base=row - height / 2,
-        width=0.94 * np.diff(middles)[0] if len(middles) > 1 else 0.94,
+        width=0.94 * edges[1],
         marker={
             "color": gap_colours(cells.gap, limit),
             "line": {"width": np.where(diagram.beyond_noise, 2.5, 0), "color": OUTLINE},
         },
     )
-    code, at = chosen or (None, None)
-    is_chosen = (diagram.label[row] == code) & (column == at)
     means = cells.mean_score, cells.mean_outcome, cells.gap, cells.count
     data += scatter(
         x=middles[column],
         y=row,
-        # A click shows the frame of its cell, without another drawing.
-        marker={**marks(OKABE_ITO["orange"], ROW - 2, "square-open", width=3), "opacity": 0},
-        selected={"marker": {"opacity": 1}},
-        unselected={"marker": {"opacity": 0}},
-        selectedpoints=np.flatnonzero(is_chosen).tolist(),
-        hoverlabel={"bgcolor": "#5B6670"},  # white text on the orange of the frame would be hard to read
+        marker={**marks(POOLED, ROW - 2, "square"), "opacity": 0},  # carries the hover texts
         customdata=(
-            *(diagram.label[row], column, [escape(names[r]) for r in row], [labels[c] for c in column]),
+            *(diagram.label[row], column, [escape(names[r]) for r in row], *ends),
             *(*means, diagram.accuracy_lower, diagram.accuracy_upper),
         ),
         hovertemplate=(
-            f"{rows} %{{customdata[2]}} at %{{customdata[3]}}<br>"
-            "confidence %{customdata[4]:.3f}, accuracy %{customdata[5]:.3f} (%{customdata[6]:+.3f})<br>"
-            "95 % interval %{customdata[8]:.4g} to %{customdata[9]:.4g}<br>"
-            "%{customdata[7]:,} rows"
+            "Predicted %{customdata[2]} at %{customdata[3]:.3g} to %{customdata[4]:.3g}<br>"
+            "confidence %{customdata[5]:.3f}, accuracy %{customdata[6]:.3f} (%{customdata[7]:+.3f})<br>"
+            "95 % interval %{customdata[9]:.4g} to %{customdata[10]:.4g}<br>"
+            "%{customdata[8]:,} rows"
         ),
     )
     # an invisible trace that carries the scale of colours
     data += scatter(x=[None], y=[None], marker={"color": [0], "coloraxis": "coloraxis"})
-    n_rows, upright = len(names), 7 * max(map(len, xaxis["ticktext"])) if xaxis.get("tickangle") else 0
+    n_rows, lowest = len(names), edges[column.min()] if len(column) else 0.0
     return figure(
         data,
-        height=TOOLS_HEIGHT + 60 + SCALE_HEIGHT + ROW * max(n_rows, 3) + upright,
+        height=TOOLS_HEIGHT + 60 + SCALE_HEIGHT + ROW * max(n_rows, 3),
         barmode="overlay",
         hoverdistance=40,
         coloraxis=_scale_of_colours(limit),
-        xaxis={**xaxis, "showgrid": False},
+        xaxis={"title": "Confidence", "range": [lowest, 1], "tickformat": ".0%", "showgrid": False},
         **named_rows(
             [*map(shorten, names)],
             margin={"t": TOOLS_HEIGHT, "b": 60 + SCALE_HEIGHT},
@@ -211,24 +185,6 @@ def draw_heat(
             ticks="",
         ),
     )
-
-
-def _confidence_bins(diagram: ClassHeat) -> tuple[np.ndarray, Properties, list[str]]:
-    """Return the middle of each column, the axis, and the words of each column."""
-    edges, ends = diagram.edges, diagram.edges[:-1]
-    # left of the lowest bin with rows there is nothing to see
-    lowest = ends[diagram.column.min(initial=len(ends) - 1)] if len(diagram.column) else 0.0
-    words = [f"{low:.3g} to {high:.3g}" for low, high in zip(ends, edges[1:], strict=True)]
-    axis = {"title": "Confidence", "range": [lowest, 1], "tickformat": ".0%"}
-    return (ends + edges[1:]) / 2, axis, words
-
-
-def _named_columns(names: Sequence[str]) -> tuple[np.ndarray, Properties, list[str]]:
-    """Return what `_confidence_bins` does, of columns with names."""
-    middles, ticks = np.arange(len(names)), [shorten(name, 12) for name in names]
-    axis: Properties = {"title": "Predicted class", "range": [-0.5, len(names) - 0.5], "tickvals": middles}
-    axis |= {"ticktext": ticks, "tickangle": 90 if len(names) > SIDE_BY_SIDE else 0}
-    return middles, axis, [f"predicted {escape(name)}" for name in names]
 
 
 def _scale_of_colours(limit: float) -> Properties:

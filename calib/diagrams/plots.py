@@ -15,7 +15,6 @@ from calib.answers.time_changes import OverTime
 from calib.base.results import Drawn
 from calib.data.validation import check_choice
 from calib.diagrams.bin_sweep import EceSweep, draw_ece_sweeps, draw_points_per_bin
-from calib.diagrams.class_sizes import BinPlan, draw_bin_plan
 from calib.diagrams.class_tables import ClassDiagram, draw_class
 from calib.diagrams.decisions import draw_decision_curves, draw_risk_coverage
 from calib.diagrams.heat import ClassHeat, draw_heat
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 BACKENDS = ("plotly", "matplotlib")
 #: Functions that draw a result.
 ALONE: dict[type, Callable[..., Figure]] = {
-    BinPlan: draw_bin_plan,
     BinZoom: draw_zoom,
     ClassDiagram: draw_class,
     ClassHeat: draw_heat,

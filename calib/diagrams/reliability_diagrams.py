@@ -30,7 +30,6 @@ from calib.diagrams.style import (
     at,
     axes,
     bar,
-    bin_span,
     codes_of,
     columns_of,
     diagonal,
@@ -586,7 +585,7 @@ def _without_bins(curve: tuple[np.ndarray, np.ndarray], on: Properties) -> list[
     )
 
 
-def draw_stars(diagram: ReliabilityDiagram, *, chosen: int | None = None) -> Figure:
+def draw_stars(diagram: ReliabilityDiagram) -> Figure:
     """Draw Figure 1a of the paper: stars for all classes pooled, red pluses, and bars for shares of rows."""
     bins = diagram.pooled
     custom = bins.bin, bins.lower, bins.upper, bins.count, 100 * bins.share, diagram.delta
@@ -612,8 +611,7 @@ def draw_stars(diagram: ReliabilityDiagram, *, chosen: int | None = None) -> Fig
         customdata=custom,
         hovertemplate=f"{where}confidence %{{x:.3f}}, accuracy %{{y:.3f}}<br>{rows}",
     )
-    marked = [] if chosen is None else [bin_span(chosen, bins.n_bins)]
-    layout = unit_axes(data, "Confidence in the predicted class", "How often it is right", 520, marked=marked)
+    layout = unit_axes(data, "Confidence in the predicted class", "How often it is right", 520)
     if not diagram.one_event and len(diagram.top_label):
         # confidence less its gap can lie below 0, and above 1
         low, high = float(diagram.top_label.min()), float(diagram.top_label.max())

@@ -8,8 +8,6 @@ import numpy as np
 import pandas as pd
 
 from calib.base.exceptions import InputError
-from calib.data.defaults import N_BINS
-from calib.data.notions import Notion, Strategy
 from calib.data.predictions import BinaryPrediction, Scores, Values
 from calib.evidence.binning import BinStatistics
 from calib.evidence.reductions import event_scores, top_label
@@ -54,28 +52,6 @@ def rows_behind(
     if bin is not None:
         chosen &= cells.bin == bin
     return np.unique(problems.rows[chosen[cells.of_entries]].astype(np.int64))
-
-
-def cell_order(
-    y_true: Source,
-    scores: Scores | None = None,
-    *,
-    notion: Notion | None = None,
-    n_bins: int = N_BINS,
-    strategy: Strategy | None = None,
-    sample_weight: Values | None = None,
-    cluster: Values | None = None,
-) -> np.ndarray:
-    """Return a sort key, descending, that puts rows of the cells that add most to the error first."""
-    evidence = as_evidence(y_true, scores, sample_weight, cluster)
-    problems = evidence.problems(notion)
-    cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, effects=False)
-    rank = np.empty(len(cells.count))
-    rank[np.argsort(np.abs(cells.gap) * cells.share, kind="stable")] = np.arange(len(rank))
-    off = np.abs(problems.scores.astype(np.float64) - problems.outcomes)
-    order = np.zeros(problems.n_samples)
-    np.maximum.at(order, problems.rows, 2.0 * rank[cells.of_entries] + off)
-    return order
 
 
 def row_table(

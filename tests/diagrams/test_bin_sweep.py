@@ -6,32 +6,24 @@ import pytest
 
 import calib
 from calib import choose_points_per_bin, diagrams
-from calib.calibrators.catalogue import named_methods
 from calib.datasets import load_example, resnet_shaped
-from calib.diagrams.bin_sweep import binned_sweeps
+from calib.diagrams.bin_sweep import refitted_rows
 from tests.figures import accepted
 
 
-def test_sweep_of_histogram_binning_refits_with_every_number_of_bins():
+@pytest.mark.parametrize("notion", ["top-label", "class-wise"])
+def test_rows_of_histogram_binning_are_refitted_with_each_number_of_bins(notion):
     example = resnet_shaped()
     calibration, evaluation = example.calibration, example.evaluation
-    calibrator = named_methods()["TL-HB"]
-    sweeps = binned_sweeps(calibrator, calibration, evaluation, [5, 15])
-    by_hand = calib.MulticlassToBinary(calib.HistogramBinning(n_bins=5)).fit(calibration, calibration.labels)
-    top = by_hand.predict_top(evaluation)
-    assert sweeps["top-label"].ece[0] == calib.ece(evaluation.labels, top, strategy="discrete")
-    assert sweeps["confidence"].n_bins.tolist() == [5, 15]
-    (mce_sweep,) = binned_sweeps(
-        calibrator, calibration, evaluation, [5, 15], notions=("top-label",), metric="mce"
-    ).values()
-    assert mce_sweep.ece[0] == calib.mce(evaluation.labels, top, strategy="discrete", aggregate="bin")
-    assert list(mce_sweep.frame().columns) == ["notion", "n_bins", "mce"]
-    class_wise = calib.MulticlassToBinary(calib.HistogramBinning(n_bins=3), notion="class-wise")
-    refitted = calib.MulticlassToBinary(calib.HistogramBinning(n_bins=5), notion="class-wise")
-    scores = refitted.fit(calibration.proba, calibration.labels).predict_proba(evaluation.proba)
-    (cw_sweep,) = binned_sweeps(class_wise, calibration, evaluation, [5], notions=("class-wise",)).values()
-    expected = calib.ece(evaluation.labels, scores, notion="class-wise", strategy="discrete")
-    assert cw_sweep.ece[0] == pytest.approx(expected)
+    calibrator = calib.MulticlassToBinary(calib.HistogramBinning(n_bins=15), notion=notion)
+    rows = refitted_rows(calibrator, calibration, evaluation, 5)
+    by_hand = calib.MulticlassToBinary(calib.HistogramBinning(n_bins=5), notion=notion)
+    by_hand.fit(calibration.proba, calibration.labels)
+    predict = by_hand.predict_top if notion == "top-label" else by_hand.predict_proba
+    expected = calib.ece(evaluation.labels, predict(evaluation.proba), notion=notion, strategy="discrete")
+    assert calib.ece_sweep(rows, notion=notion, n_bins=[5]).ece[0] == pytest.approx(expected, abs=1e-15)
+    sweep = calib.ece_sweep(rows, notion=notion, n_bins=[5], metric="mce")
+    assert list(sweep.frame().columns) == ["notion", "n_bins", "mce"]
     assert calibrator.binary.n_bins == 15
     assert not hasattr(calibrator, "calibrators_")
 

@@ -189,7 +189,7 @@ def rows():
     return datasets.resnet_shaped().evaluation
 
 
-def test_heat_shows_every_cell_once_and_answers_clicks(rows):
+def test_heat_shows_every_cell_once(rows):
     heat = class_heat(bin_statistics(reduce_to_binary(rows.labels, rows, "top-label"), n_bins=10))
     names = ["<b>%{x}</b>", *rows.class_names[1:]]
     figure = accepted(diagrams.draw_heat(heat, names))
@@ -220,15 +220,10 @@ def test_heat_shows_every_cell_once_and_answers_clicks(rows):
     assert not beyond[np.array(test) > 0.05 / (count >= 20).sum()].any()
     assert figure.layout.coloraxis.cmax == -figure.layout.coloraxis.cmin == heat.limit
     assert scale.marker.coloraxis == "coloraxis"
-    assert accepted(diagrams.draw_heat(heat, names, limit=0.7)).layout.coloraxis.cmax == 0.7
     assert len(squares.x) == len(count)
-    assert squares.selectedpoints == ()
-    code, bin_ = squares.customdata[7][:2]
-    assert accepted(diagrams.draw_heat(heat, names, chosen=(code, bin_))).data[1].selectedpoints == (7,)
-    assert (squares.marker.opacity, squares.selected.marker.opacity) == (0, 1)
     first = squares.customdata[0]
     assert squares.y[0] == heat.label.tolist().index(first[0])
-    assert (first[1], first[6]) == pytest.approx((heat.column[0], held.gap[0]))
+    assert (first[1], first[7]) == pytest.approx((heat.column[0], held.gap[0]))
     airplane = next(custom for custom in squares.customdata if custom[0] == 0)
     assert airplane[2].startswith("&lt;b&gt;")
     assert "%{x}" not in airplane[2]
@@ -262,15 +257,6 @@ def test_confusions_are_cut_to_a_few(rows):
     ).data
     assert list(bars.x) == pair.count_when_predicted[:3].tolist()
     assert len(bars.customdata) == 3
-
-
-def test_shares_of_very_many_classes_have_ticks_that_differ():
-    for n_classes, digits in ((2, 0), (10, 0), (1000, 2)):
-        shares = {"true": np.full(n_classes, 1 / n_classes)}
-        axis = accepted(
-            diagrams.draw_class_shares(shares, [str(code) for code in range(n_classes)])
-        ).layout.xaxis
-        assert axis.tickformat == f".{digits}%"
 
 
 def test_arrows_lead_from_the_gap_before_to_the_gap_after():

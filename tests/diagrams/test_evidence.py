@@ -14,12 +14,10 @@ import pytest
 from scipy.special import ndtr
 
 import calib
-from calib import HistogramBinning, InputError, MulticlassToBinary, Predictions, diagrams
+from calib import InputError, Predictions, diagrams
 from calib.answers.calibrated import calibrated_scores
 from calib.answers.cuts import cut_column
 from calib.answers.decision_curves import risk_coverage
-from calib.diagrams.bin_sweep import binned_sweeps
-from calib.diagrams.row_lists import cell_order
 from calib.diagrams.slice_maps import slice_heat
 from calib.evidence.binning import BinStatistics
 from calib.evidence.rows import Rows
@@ -72,7 +70,6 @@ DIAGRAMS: dict[str, Callable[..., Any]] = {
     ),
     "groups by bin": partial(slice_heat, column=GROUPS),
     "rows": partial(diagrams.row_table, after={"sharper": SHARPER}),
-    "rows that add most": cell_order,
     "risk and coverage": risk_coverage,
 }
 
@@ -168,9 +165,6 @@ def test_bins_by_class_are_compared_with_noise_of_clusters():
     check_equal((together.ece, together.base_ece), (apart.ece, apart.base_ece))
     assert (together.base_floor > apart.base_floor).all()
     assert (together.floor > apart.floor).all()
-    plans = [diagrams.plan_bins(rows, rows, points_per_bin=[30]) for rows in (TOGETHER, APART)]
-    check_equal(plans[0].tl_ece, plans[1].tl_ece)
-    assert plans[0].floor > plans[1].floor
 
 
 def test_sweeps_of_models_have_floors_of_clusters():
@@ -181,9 +175,6 @@ def test_sweeps_of_models_have_floors_of_clusters():
     check_equal(together["value"].tolist(), apart["value"].tolist())
     base = together["method"] == "Base"
     assert (together["floor"][base] > apart["floor"][base]).all()
-    binning = MulticlassToBinary(HistogramBinning(n_bins=5))
-    swept = [binned_sweeps(binning, rows, rows, [5, 8]) for rows in (TOGETHER, APART)]
-    check_equal(swept[0], swept[1])
 
 
 def test_bounds_of_independent_rows_are_left_out_for_clusters():
@@ -222,7 +213,6 @@ def test_views_of_three_classes_keep_what_came_with_the_rows():
     "draw",
     [
         lambda rows: diagrams.class_binning(rows, rows, points_per_bin=30),
-        lambda rows: diagrams.plan_bins(rows, rows),
         lambda rows: diagrams.compare_schemes(rows, rows, {"grid": calib.GridScheme(3)}),
         lambda rows: diagrams.recalibration_map(
             calib.CanonicalBinning(calib.GridScheme(3)).fit(PROBA, Y), rows

@@ -12,7 +12,6 @@ from calib import (
     TopLabelPrediction,
 )
 from calib.diagrams import row_table, rows_behind
-from calib.diagrams.row_lists import cell_order
 from calib.evidence.rows import Rows
 from tests import oracles
 
@@ -37,33 +36,6 @@ def test_rows_are_those_that_the_cell_counts(n_bins, label):
         counted = np.ones(len(cells.count), bool) if bin_ is None else cells.bin == bin_
         counted &= True if label is None else cells.label == label
         assert len(found) == cells.count[counted].sum()
-
-
-@pytest.mark.parametrize("notion", ["confidence", "top-label", "class-wise"])
-def test_rows_of_the_cells_that_add_most_come_first(notion):
-    """Literally: per cell the sum of score minus outcome; a row stands where its largest cell does."""
-    entries = []
-    for row in range(300):
-        if notion == "class-wise":
-            entries += [(code, row, PROBA[row, code], code == Y[row]) for code in range(3)]
-        else:
-            problem = LABEL[row] if notion == "top-label" else 0
-            entries.append((problem, row, TOP[row], LABEL[row] == Y[row]))
-    sums = {}
-    for problem, _, score, outcome in entries:
-        cell = problem, min(int(np.floor(score * 8)), 7)  # eighths are exact
-        sums[cell] = sums.get(cell, 0.0) + score - outcome
-    expected = np.full(300, -1.0)
-    off = np.zeros(300)
-    for problem, row, score, outcome in entries:
-        size = abs(sums[problem, min(int(np.floor(score * 8)), 7)])
-        if size > expected[row]:
-            expected[row], off[row] = size, abs(score - outcome)
-    order = np.argsort(-cell_order(Y, PROBA, notion=notion, n_bins=8), kind="stable")
-    assert (np.diff(expected[order]) <= 1e-9).all()
-    same = np.abs(np.diff(expected[order])) < 1e-9
-    assert same.sum() > 200
-    assert (np.diff(off[order])[same] <= 1e-9).all() or notion == "class-wise"
 
 
 def test_rows_are_described_the_most_wrong_first():
