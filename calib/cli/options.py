@@ -405,27 +405,39 @@ def watch(command: ArgumentParser) -> None:
     calib watch model.watch.json monday.csv
     calib watch model.watch.json week-*.parquet --time scored_at --by site --tolerance 0.02
     calib watch model.watch.json new.csv --start evaluation.csv --json
+    calib watch model.watch.json --acknowledge "refitted on 5 May"
 
-    Adds the files to STATE, which the first call makes, and exits with 1 if there has ever been an alarm.
-    However often you look and however long it runs, the chance of a false alarm is at most --alpha. Pass
-    each row once, when it has its label, in the order of time. Nothing is written if a file cannot be used.
+    Adds the files to STATE, which the first call makes, and exits with 1 from an alarm on until it is
+    acknowledged. Without FILE, STATE is shown. However often you look and however long it runs, the chance
+    of a false alarm is at most --alpha for each count. Pass each row once, when it has its label, in the
+    order of time. Nothing is written if a file cannot be used.
     """
     add = command.add_argument
     add("state", metavar="STATE", help="JSON file with the state of the monitor")
-    add("files", nargs="+", metavar="FILE", help="labelled rows to add, in order of time")
+    add("files", nargs="*", metavar="FILE", help="labelled rows to add, in order of time")
     _add_reading(command)
+    add(
+        "--acknowledge",
+        metavar="NOTE",
+        help="keep NOTE in STATE and begin a new count, before the rows of FILE; the same NOTE works once",
+    )
     add("--time", metavar="COLUMN", help="column of times; default: the order of the rows")
     add(
         "--batch",
         metavar="ID",
-        help="id of the rows of one FILE; what has an id of before is not added again",
+        help="id of the rows of one FILE; what has an id of before is not added again; default: its name and "
+        "the time of this call",
     )
     new = "for a new STATE: "
     add("--notion", choices=("top-label", "confidence", "class-wise"), help=f"{new}default top-label")
     add("--by", metavar="COLUMN", help=f"{new}also look at each group of this column")
     add("--tolerance", type=float, metavar="X", help=f"{new}gap that counts as calibrated; default 0")
     add("--alpha", type=float, help=f"{new}chance of ever raising a false alarm; default 0.05")
-    add("--start", metavar="FILE", help=f"{new}look for changes since these rows, not for miscalibration")
+    add(
+        "--start",
+        metavar="FILE",
+        help="for a new STATE or count: look for changes since these rows, not for miscalibration",
+    )
 
 
 def report(command: ArgumentParser) -> None:

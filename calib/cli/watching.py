@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,7 @@ from calib.files.saved.document import content_of
 from calib.files.saved.monitors import monitor_of
 from calib.files.saved.saving import save
 from calib.stats.arrivals import time_words
-from calib.stats.monitor import Monitor, Unit
+from calib.stats.monitor import Count, Monitor, Unit
 
 #: Options of the first call that a state keeps.
 KEPT = ("notion", "by", "tolerance", "alpha")
@@ -30,52 +31,73 @@ KEPT = ("notion", "by", "tolerance", "alpha")
 @dataclass(frozen=True)
 class WatchData:
     state: str  #: File of the state
-    monitor: Monitor = field(metadata=parts("alarm evidence threshold"))
-    since: str | None  #: After an alarm, the start of the change that explains it best
+    monitor: Monitor = field(metadata=parts("alarm evidence threshold alpha_spent"))
+    since: str | None  #: After an alarm, the start of the change that explains it best: a date or a batch
     #: Rows used for bets, rows of this call, rows without a label, and rows of clusters that came before
     n_rows: int
     n_added: int
     n_unlabelled: int
     n_returned: int
     units: Sequence[Unit]
+    ended: Sequence[Count]  #: Earlier counts, which --acknowledge ended
 
 
 def watch(options: Namespace) -> Output[WatchData]:
-    """Add the rows of files to the state, and exit with 1 if there has ever been an alarm."""
-    if options.batch is not None and len(options.files) > 1:
+    """Add the rows of files to the state, and exit with 1 if there is an alarm in its last count."""
+    if not os.path.exists(options.state) and not options.files:
+        raise InputError(f"{options.state} does not exist; pass a FILE of rows to begin it")
+    if options.batch is not None and len(options.files) != 1:
         raise InputError(f"--batch names the rows of one file; got {len(options.files)} files")
+    if not options.files and options.acknowledge is None and options.start is None:
+        return _shown(options, _begun(options), ())
     with alone(options.state) as check_unchanged:
-        return _watch(options, check_unchanged)
-
-
-def _watch(options: Namespace, check_unchanged: Callable[[], None]) -> Output[WatchData]:
-    asked = {name: value for name in KEPT if (value := getattr(options, name)) is not None}
-    if os.path.exists(options.state):
-        monitor = monitor_of(content_of(options.state))
-        for name, value in asked.items():
-            if value != getattr(monitor, name):
-                raise InputError(
-                    f"{options.state} was begun with {name} {getattr(monitor, name)!r}; got {value!r}. Leave "
-                    f"--{name} out, or begin another state"
-                )
+        monitor, words = _begun(options), []
+        if options.acknowledge is not None:
+            n_ended = len(monitor.ended)
+            if len(monitor.acknowledge(options.acknowledge).ended) == n_ended:
+                words.append(f"{options.acknowledge!r} was acknowledged before: no new count begins.")
         if options.start:
-            raise InputError("--start is for a new STATE; leave it out, or begin another state")
-    else:
-        monitor = Monitor(**asked)
-        if options.start:
+            if monitor.blocks:
+                raise InputError("--start is for a new STATE or count; leave it out, or add --acknowledge")
             rows = _rows(options, options.start)
             monitor.compare_with(rows, groups=_column(rows, monitor.by))
-    before, is_known = monitor.n_rows, options.batch in monitor.batches
-    for file in () if is_known else options.files:
-        rows = _rows(options, file)
-        columns = {"time": _column(rows, options.time), "groups": _column(rows, monitor.by)}
-        try:
-            monitor.update(rows, batch=options.batch, **columns)
-        except InputError as error:
-            raise InputError(f"{file}: {error}; nothing was added to {options.state}") from None
-    if not is_known:
+        before = monitor.n_rows
+        if options.batch in monitor.batches:
+            words.append(f"Batch {options.batch!r} was added before: nothing was added.")
+        else:
+            for file in options.files:
+                _add(options, monitor, file)
         check_unchanged()
         save(monitor, options.state)
+    return _shown(options, monitor, words, monitor.n_rows - before)
+
+
+def _begun(options: Namespace) -> Monitor:
+    asked = {name: value for name in KEPT if (value := getattr(options, name)) is not None}
+    if not os.path.exists(options.state):
+        return Monitor(**asked)
+    monitor = monitor_of(content_of(options.state))
+    for name, value in asked.items():
+        if value != getattr(monitor, name):
+            raise InputError(
+                f"{options.state} was begun with {name} {getattr(monitor, name)!r}; got {value!r}. Leave "
+                f"--{name} out, or begin another state"
+            )
+    return monitor
+
+
+def _add(options: Namespace, monitor: Monitor, file: str) -> None:
+    rows, now = _rows(options, file), datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
+    name = "".join(letter if letter.isprintable() else "?" for letter in os.path.basename(file))
+    batch = f"{name} of {now}" if options.batch is None else options.batch
+    columns = {"time": _column(rows, options.time), "groups": _column(rows, monitor.by)}
+    try:
+        monitor.update(rows, batch=batch, **columns)
+    except InputError as error:
+        raise InputError(f"{file}: {error}; nothing was added to {options.state}") from None
+
+
+def _shown(options: Namespace, monitor: Monitor, words: Sequence[str], n_added: int = 0) -> Output[WatchData]:
     units = monitor.units()
     lines = [
         f"{unit.level} {unit.name}".rstrip()
@@ -83,10 +105,9 @@ def _watch(options: Namespace, check_unchanged: Callable[[], None]) -> Output[Wa
         for unit in units
         if unit.named or unit.level == "all"
     ]
-    since = None if monitor.since is None else time_words(monitor.since, monitor.clock)
-    counts = monitor.n_rows, monitor.n_rows - before, monitor.n_unlabelled, monitor.n_returned
-    data = WatchData(str(options.state), monitor, since, *counts, units)
-    words = [f"Batch {options.batch!r} was added before: nothing was added.", ""] if is_known else []
+    since = None if monitor.since is None else time_words(monitor.since)
+    counts = monitor.n_rows, n_added, monitor.n_unlabelled, monitor.n_returned
+    data = WatchData(str(options.state), monitor, since, *counts, units, monitor.ended)
     return Output("\n".join([*words, monitor.words(), "", *lines]), data, int(monitor.alarm))
 
 

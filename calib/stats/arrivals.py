@@ -140,16 +140,14 @@ def as_times(time: Any, n: int, n_before: int) -> tuple[str, np.ndarray]:
     return "date", dates.astype("datetime64[us]").astype(np.int64).to_numpy() / 1e6
 
 
-def moment(time: float, clock: str) -> Any:
+def moment(time: float, clock: str) -> float | pd.Timestamp:
     """Return a time as the rows have it: a Timestamp if they have dates."""
     return pd.Timestamp(time, unit="s") if clock == "date" else float(time)
 
 
-def time_words(time: Any, clock: str = "") -> str:
-    """Write a time; a `clock` "row" counts the rows before it."""
-    if clock == "row":
-        return f"row {int(time) + 1:,}"
-    return str(time).removesuffix(" 00:00:00") if isinstance(time, pd.Timestamp) else f"{time:.15g}"
+def time_words(time: float | pd.Timestamp | str) -> str:
+    """Write a time, or the id of a batch."""
+    return f"{time:.15g}" if isinstance(time, float) else str(time).removesuffix(" 00:00:00")
 
 
 def hashes_of(ids: np.ndarray) -> np.ndarray:

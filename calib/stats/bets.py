@@ -124,6 +124,11 @@ class Level:
     #: Bets, and sums of outcome - score and of its squares, by (block, unit)
     sums: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
 
+    def copy(self) -> Level:
+        """Return a level that changes by itself."""
+        arrays = {name: value.copy() for name, value in vars(self).items() if name != "n_first"}
+        return Level(n_first=self.n_first, **arrays)
+
     def places(self, names: Sequence[str], is_closed: bool) -> np.ndarray:
         """Return the positions of units, and add new units; `is_closed` if there will be no others."""
         new = [name for name in names if name not in self.names]

@@ -41,6 +41,10 @@ MOST_BLOCKS = 256
 MOST_LOG, MOST_NAMED = 690.0, 5
 
 F = TypeVar("F", bound=Callable[..., Any])
+#: Where rows begin: a number or date if they have times, else the id of their batch.
+Begin = float | pd.Timestamp | str
+#: Characters that the id of a batch or a note has less than.
+LONGEST_LINE = 10_000
 #: Fewest distinct rows without times whose coming again is no coincidence.
 LEAST_DISTINCT = 20
 #: Held while a monitor changes or is written: threads may share one.
@@ -48,10 +52,22 @@ CHANGING = threading.RLock()
 
 
 def _one_at_a_time(change: F) -> F:
+    """Let one thread at a time change a monitor; a change that raises leaves every field as it was."""
+
     @wraps(change)
-    def alone(*args: Any, **options: Any) -> Any:
+    def alone(monitor: Monitor, *args: Any, **options: Any) -> Any:
         with CHANGING:
-            return change(*args, **options)
+            before = vars(monitor) | {
+                "levels": {level: state.copy() for level, state in monitor.levels.items()},
+                "blocks": [*monitor.blocks],
+                "seen": [*monitor.seen],
+                "start": {**monitor.start},
+            }
+            try:
+                return change(monitor, *args, **options)
+            except BaseException:
+                vars(monitor).update(before)
+                raise
 
     return cast(F, alone)
 
@@ -65,6 +81,17 @@ class Block:
     last: float
     n_rows: int
     log_evidence: float  #: Logarithm of the evidence after them
+    batch: str  #: Id of the update of its first row
+
+
+@dataclass(frozen=True)
+class Count:
+    """Rows that were counted until `Monitor.acknowledge` ended their count."""
+
+    note: str  #: Why it ended and the next one began
+    n_rows: int
+    evidence: float  #: Largest worth of the bets
+    since: str | None  #: After an alarm, the start of the change that explained it best
 
 
 @dataclass(frozen=True)
@@ -79,7 +106,7 @@ class MonitoredGap:
     gap: float
     lower: float
     upper: float
-    since: Any  #: float or Timestamp: Time of the first of the rows; without times, number of rows before
+    since: Begin  #: Time of the first of the rows; without times, their batch
 
 
 @dataclass(frozen=True)
@@ -122,10 +149,12 @@ class Monitor(Result):
         Whether the evidence has ever reached `threshold`.
     evidence : float
         The worth of the bets now.
-    since : float, Timestamp or None
-        After an alarm, the start of the change that explains it best; a number of rows if no times are given.
+    since : float, Timestamp, str or None
+        After an alarm, the start of the change that explains it best; without times, the id of a batch.
     n_rows, n_unlabelled, n_returned : int
         Rows that were bet on, rows without a label, and rows left out because their cluster came before.
+    ended : tuple of Count
+        Earlier counts, see `acknowledge`.
 
     Notes
     -----
@@ -169,6 +198,7 @@ class Monitor(Result):
         self.n_rows = self.n_unlabelled = self.n_returned = 0
         self.seen: list[int] = []
         self.batches: tuple[str, ...] = ()  #: Ids of the batches that were added
+        self.ended: tuple[Count, ...] = ()
         self.hashes = np.empty(0, dtype=np.int64)
         self.clusters: np.ndarray | None = None  #: Hashes of the names of all clusters, ascending
         #: Bounds of outcome - score by (level, unit, cell) if rows of a start are compared with.
@@ -195,7 +225,7 @@ class Monitor(Result):
         return bool(self.largest >= np.log(self.threshold))
 
     @property
-    def since(self) -> Any:
+    def since(self) -> Begin | None:
         """Start of the change that explains an alarm best."""
         if not self.alarm:
             return None
@@ -203,11 +233,36 @@ class Monitor(Result):
             ((level, unit) for level, state in self.levels.items() for unit in range(len(state.names))),
             key=lambda place: self._likeliest(*place)[0],
         )
-        return self.time_of(self.blocks[self._likeliest(level, unit)[1]].first)
+        return self._begin(self.blocks[self._likeliest(level, unit)[1]])
 
-    def time_of(self, time: float) -> Any:
-        """Return a time in the unit of the rows: a Timestamp if they had dates."""
-        return moment(time, self.clock)
+    @property
+    def alpha_spent(self) -> float:
+        """Largest chance that any of the ended counts raised a false alarm."""
+        return min(self.alpha * sum(count.n_rows > 0 for count in self.ended), 1.0)
+
+    def _begin(self, block: Block) -> Begin:
+        return block.batch if self.clock == "row" else moment(block.first, self.clock)
+
+    @_one_at_a_time
+    def acknowledge(self, note: str) -> Monitor:
+        """End the count, for example after an alarm, and begin a new one; return the monitor.
+
+        The new count has its own alpha, and `alpha_spent` adds up what ended counts had. Rows, batches and
+        clusters of ended counts are still refused. Rows of `compare_with` stay; call it again for others.
+
+        Parameters
+        ----------
+        note : str
+            Why, in one line, such as "refitted on 5 May". A note that was given before changes nothing.
+        """
+        if _check_line(note, "note") in {count.note for count in self.ended}:
+            return self
+        since = None if self.since is None else time_words(self.since)
+        evidence = float(np.exp(min(self.largest, MOST_LOG)))
+        self.ended += (Count(note, self.n_rows, evidence, since),)
+        self.levels, self.blocks, self.largest = {}, [], 0.0
+        self.n_rows = self.n_unlabelled = self.n_returned = 0
+        return self
 
     @_one_at_a_time
     def compare_with(
@@ -224,8 +279,9 @@ class Monitor(Result):
         cells at once except with chance alpha / 2, and an alarm takes evidence of 2 / alpha. Parameters as
         for `update`.
         """
-        if self.blocks or self.start:
+        if self.blocks:
             raise InputError("compare_with comes before the first update; start another monitor")
+        self.start = {}
         rows = self._rows(y, scores, None, groups, cluster)
         if rows is None:
             raise InputError("none of these rows has a label; compare with labelled rows")
@@ -265,15 +321,15 @@ class Monitor(Result):
             As for `calib.noise_floor`; a cluster is one bet. Rows of clusters of earlier updates are left out
             and counted, because what was seen of a cluster tells about its other rows.
         batch : str, optional
-            Id of these rows, such as their day. Rows of an id that was added before change nothing: send an
-            update again if nobody knows whether it arrived.
+            Id of these rows, such as their day; default: the number of the update. Rows of an id that was
+            added before change nothing: send an update again if nobody knows whether it arrived.
 
         Raises
         ------
         InputError
             If some rows were added before, or all rows are of clusters that came before.
         """
-        if batch is not None and batch in self.batches:
+        if batch is not None and _check_line(batch, "batch") in self.batches:
             return self
         rows = self._rows(y, scores, time, groups, cluster)
         if rows is None:
@@ -298,7 +354,8 @@ class Monitor(Result):
         for block, (earliest, latest, n_rows) in enumerate(rows.blocks):
             for state, sums, factors in taken:
                 state.bet(first + block, sums[block], factors[block])
-            self.blocks.append(Block(earliest, latest, n_rows, self._log_mean()))
+            name = f"update {len(self.seen) + 1}" if batch is None else batch
+            self.blocks.append(Block(earliest, latest, n_rows, self._log_mean(), name))
             self.largest = max(self.largest, self.log_evidence)
         self.n_rows += sum(n_rows for _, _, n_rows in rows.blocks)
         self.n_returned += rows.n_returned
@@ -315,6 +372,7 @@ class Monitor(Result):
                     max(block.last for block in pair),
                     sum(block.n_rows for block in pair),
                     pair[-1].log_evidence,
+                    pair[0].batch,
                 )
                 for pair in pairs
             ]
@@ -360,7 +418,7 @@ class Monitor(Result):
             sums[1] / max(sums[0], 1.0),
             lower,
             upper,
-            self.time_of(self.blocks[begun].first),
+            self._begin(self.blocks[begun]),
         )
 
     def units(self) -> list[Unit]:
@@ -390,8 +448,8 @@ class Monitor(Result):
             lower, upper = gap_bounds(so_far, self.alpha)
             records.append(
                 {
-                    "first": self.time_of(block.first),
-                    "last": self.time_of(block.last),
+                    "first": moment(block.first, self.clock),
+                    "last": moment(block.last, self.clock),
                     "rows": int(here[0]),
                     "gap": here[1] / here[0] if here[0] else np.nan,
                     "gap_so_far": so_far[1] / max(so_far[0], 1.0),
@@ -403,28 +461,37 @@ class Monitor(Result):
         return pd.DataFrame(records)
 
     def words(self) -> str:
-        """Summarise the rows so far in one or two sentences."""
+        """Summarise the rows so far in a few sentences."""
         reached = (
             f"the evidence reached {np.exp(min(self.largest, MOST_LOG)):.3g} within {self.n_rows:,} rows"
         )
         if self.n_returned:
             reached += f", without {self.n_returned:,} rows of clusters that came before"
-        if not self.alarm:
-            return f"No alarm: {reached}; {self.threshold:.3g} would raise one."
+        earlier = ""
+        if self.ended:
+            last, spent = self.ended[-1], min(self.alpha_spent + self.alpha, 1.0)
+            before = "without an alarm" if last.since is None else f"after an alarm since {last.since}"
+            earlier = (
+                f"Count {len(self.ended) + 1} began {before}: {last.note}. The chance of a false alarm is at "
+                f"most {self.alpha:.3g} in this count, and {spent:.3g} in all counts together. "
+            )
+        since = self.since
+        if since is None:
+            return f"{earlier}No alarm: {reached}; {self.threshold:.3g} would raise one."
         named = self.named()
         whole = [("all", "")] if "all" in self.levels else []
         gaps = [self.gap(level, name, since_alarm=True) for level, name in [*whole, *named[:MOST_NAMED]]]
         sizes = [
             f"{f'{gap.level} {gap.name}' if gap.name else 'all rows'} "
             f"{with_interval(gap.gap, gap.lower, gap.upper, sign='+')} since "
-            f"{time_words(gap.since, self.clock)}"
+            f"{time_words(gap.since)}"
             for gap in gaps
         ]
         more = f"; {len(named) - MOST_NAMED} more are named" if len(named) > MOST_NAMED else ""
         what = "other than at the start" if self.start else "miscalibrated"
         return (
-            f"Alarm: {what} since {time_words(self.since, self.clock)}; {reached}, {self.threshold:.3g} "
-            f"raises an alarm. Outcomes minus scores: {'; '.join(sizes)}{more}."
+            f"{earlier}Alarm: {what} since {time_words(since)}; {reached}, {self.threshold:.3g} raises "
+            f"an alarm. Outcomes minus scores: {'; '.join(sizes)}{more}."
         )
 
     def __repr__(self) -> str:
@@ -495,7 +562,7 @@ class Monitor(Result):
             new = self._is_new(declared)
             time, groups = (None if given is None else np.asarray(given)[new] for given in (time, groups))
             rows, declared = rows.take(new), declared[new]
-        clock, times = as_times(time, rows.n_samples, self.n_rows)
+        clock, times = as_times(time, rows.n_samples, self._n_counted)
         if self.blocks and clock != self.clock:
             raise InputError(f"earlier rows have {CLOCKS[self.clock]}, these have {CLOCKS[clock]}")
         problems = problems_of(rows, self.notion)
@@ -511,6 +578,10 @@ class Monitor(Result):
             None if declared is None else hashes_of(declared),
             n_given - rows.n_samples,
         )
+
+    @property
+    def _n_counted(self) -> int:
+        return self.n_rows + sum(count.n_rows for count in self.ended)
 
     def _is_new(self, cluster: np.ndarray) -> np.ndarray:
         """Return which rows are of clusters that did not come before, (n,) bool."""
@@ -531,7 +602,7 @@ class Monitor(Result):
         reach = int(self.hashes[-1]) if len(self.hashes) == REMEMBERED else LARGEST_HASH
         inside = np.unique(hashes[hashes <= reach])
         again = int(np.isin(inside, self.hashes).sum())
-        are_distinct = len(self.hashes) * (LARGEST_HASH / reach) >= 0.98 * self.n_rows
+        are_distinct = len(self.hashes) * (LARGEST_HASH / reach) >= 0.98 * self._n_counted
         if are_distinct and again >= max(5, 0.1 * len(inside)):
             raise InputError(
                 f"about {again / len(inside):.0%} of these rows were added before; pass each row once"
@@ -540,6 +611,14 @@ class Monitor(Result):
     def _remember(self, hashes: np.ndarray) -> None:
         self.seen.append(digest(hashes))
         self.hashes = np.unique(np.concatenate([self.hashes, hashes]))[:REMEMBERED]
+
+
+def _check_line(text: str, name: str) -> str:
+    if not isinstance(text, str) or not text.isprintable() or not 0 < len(text) < LONGEST_LINE:
+        raise InputError(
+            f"{name} must be a printable line of 1 to {LONGEST_LINE - 1:,} characters; got {text!r}"
+        )
+    return text
 
 
 def _labelled_rows(y: Source) -> np.ndarray | None:

@@ -103,6 +103,41 @@ def test_a_batch_that_is_sent_again_is_told_and_not_counted(files, tmp_path, cap
     assert main(["watch", str(state), *map(str, files[2:4]), "--batch", "day 3"]) == 2
 
 
+def test_a_state_alone_is_shown_and_stays_as_it_is(files, tmp_path, capsys):
+    state = tmp_path / "state.json"
+    assert run(capsys, state)[0] == 2
+    assert not state.exists()
+    _, found, _ = run(capsys, state, *files, "--time", "day", "--by", "site")
+    before = state.read_bytes()
+    code, shown, _ = run(capsys, state)
+    assert (code, shown) == (1, found | {"n_added": 0})
+    assert state.read_bytes() == before
+    assert run(capsys, state, "--batch", "day 9")[0] == 2
+
+
+def test_an_alarm_is_acknowledged_once_and_the_reason_is_kept(files, tmp_path, capsys):
+    state = tmp_path / "state.json"
+    _, found, _ = run(capsys, state, *files)
+    assert found["since"].startswith("day4.csv of 20")
+    code, again, _ = run(capsys, state, "--acknowledge", "refitted on 5 May")
+    assert (code, again["alarm"], again["n_rows"], again["alpha_spent"]) == (0, False, 0, 0.05)
+    (count,) = again["ended"]
+    assert (count["note"], count["n_rows"], count["since"]) == ("refitted on 5 May", 1_600, found["since"])
+    assert run(capsys, state, files[5], "--acknowledge", "refitted on 5 May")[0] == 2
+    for file in files[:2]:
+        table = pd.read_csv(file)
+        table["confidence"] += 0.001
+        table.to_csv(file, index=False)
+        code, again, _ = run(capsys, state, file, "--acknowledge", "refitted on 5 May")
+        assert code == 0
+    assert (again["n_rows"], len(again["ended"])) == (400, 1)
+    assert run(capsys, state, "--start", files[3])[0] == 2
+    assert run(capsys, state, files[6], "--start", files[3])[0] == 2
+    assert run(capsys, state, files[1], "--start", files[3], "--acknowledge", "x")[0] == 2
+    code, again, _ = run(capsys, tmp_path / "new.json", files[0], "--acknowledge", "calibrator of May")
+    assert (code, again["ended"][0]["note"], again["alpha_spent"]) == (0, "calibrator of May", 0.0)
+
+
 def test_rows_without_times_that_are_sent_again_are_refused(files, tmp_path, capsys):
     state = tmp_path / "state.json"
     run(capsys, state, files[0])

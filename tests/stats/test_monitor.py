@@ -8,6 +8,7 @@ import pytest
 from scipy.special import ndtr
 
 from calib import ConfidencePrediction, InputError, Monitor, Predictions, TopLabelPrediction, load, save
+from calib.files.saved.monitors import monitor_bytes
 from calib.stats.bets import EXPONENTS, STAKE, begun_by, gap_bounds, log_factors
 
 
@@ -313,8 +314,78 @@ def test_a_drift_is_found_although_its_weeks_are_alike(gap, n_rows):
         assert abs((monitor.since - pd.Timestamp("2026-03-02")).days) <= 10
 
 
-def test_without_times_an_alarm_names_a_row():
-    """Row numbers count from 1."""
-    monitor = Monitor(notion="confidence").update(np.zeros(200), np.full(200, 0.5))
-    assert monitor.since == 0.0
-    assert " since row 1" in monitor.words()
+@pytest.mark.parametrize(("batch", "since"), [(None, "update 2"), ("day 2", "day 2")])
+def test_without_times_an_alarm_names_a_batch(batch, since):
+    monitor = Monitor(notion="confidence").update(np.arange(200) % 2, np.full(200, 0.5))
+    assert not monitor.alarm
+    monitor.update(np.zeros(200), np.full(200, 0.5), batch=batch)
+    assert monitor.since == monitor.gap(since_alarm=True).since == since
+
+
+def test_an_alarm_that_is_acknowledged_begins_a_new_count(tmp_path):
+    monitor = fed(6, off=1.0)
+    since, evidence = monitor.since, monitor.evidence
+    assert monitor.acknowledge("refitted on 5 May") is monitor
+    assert (monitor.alarm, monitor.since, monitor.evidence, monitor.n_rows) == (False, None, 1.0, 0)
+    (count,) = monitor.ended
+    assert (count.note, count.n_rows, count.evidence, count.since) == (
+        "refitted on 5 May",
+        1_200,
+        evidence,
+        f"{since:g}",
+    )
+    assert monitor.alpha_spent == 0.05
+    with pytest.raises(InputError, match="added before"):
+        monitor.update(*week(0, off=1.0), np.zeros(200))
+    for number in range(10, 13):
+        monitor.update(*week(number, n_classes=5), np.full(200, float(number)))
+    fresh = Monitor()
+    for number in range(10, 13):
+        fresh.update(*week(number, n_classes=5), np.full(200, float(number)))
+    assert monitor.log_evidence == fresh.log_evidence
+    monitor.acknowledge("refitted on 5 May")
+    assert (len(monitor.ended), monitor.n_rows) == (1, 600)
+    save(monitor, tmp_path / "state.json")
+    again = load(tmp_path / "state.json")
+    assert (again.ended, again.words()) == (monitor.ended, monitor.words())
+    assert again.acknowledge("new calibrator").alpha_spent == 0.1
+    assert Monitor().acknowledge("calibrator of May").alpha_spent == 0.0
+    for note in ("", "two\nlines", 3):
+        with pytest.raises(InputError, match="note"):
+            monitor.acknowledge(note)
+
+
+def test_after_an_acknowledgement_the_start_stays_or_is_given_anew():
+    start = week(99, 2_000, off=1.0)
+    monitor = Monitor().compare_with(*start).update(*week(0))
+    bounds = monitor.start
+    assert monitor.acknowledge("refitted").start is bounds
+    assert monitor.compare_with(*week(98, 2_000)).start.keys() == bounds.keys()
+    assert monitor.threshold == 40.0
+
+
+@pytest.mark.parametrize("refusal", ["classes", "clock", "again", "stopped"])
+def test_a_refused_update_leaves_every_field_unchanged(refusal, monkeypatch):
+    y, proba = week(0)
+    late = np.append(y[1:].astype(float), np.nan)
+    site = np.where(np.arange(200) % 2, "north", "south")
+    monitor = Monitor(by="site").update(y, proba, np.arange(200), groups=site)
+    before = monitor_bytes(monitor)
+    expected: type[BaseException] = InputError
+    times, scores = np.arange(200) + 200.0, proba
+    if refusal == "classes":
+        scores = np.column_stack([proba, np.zeros(200)])
+    elif refusal == "clock":
+        times = None
+    elif refusal == "again":
+        late, times = np.append(y[:-1].astype(float), np.nan), np.arange(200)
+    else:
+        expected = KeyboardInterrupt
+
+        def stop(*_):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(Monitor, "_remember", stop)
+    with pytest.raises(expected):
+        monitor.update(late, scores, times, groups=np.where(site == "north", "east", site), batch="b")
+    assert monitor_bytes(monitor) == before

@@ -24,7 +24,7 @@ from calib.files.saved.fields import (
 )
 from calib.stats.arrivals import CLOCKS, LARGEST_HASH, REMEMBERED
 from calib.stats.bets import CELLS, STAKE, Level
-from calib.stats.monitor import CHANGING, MOST_BLOCKS, Block, Monitor
+from calib.stats.monitor import CHANGING, LONGEST_LINE, MOST_BLOCKS, Block, Count, Monitor
 
 FORMAT, VERSION = "calib-monitor", 1
 KEYS = ("format", "version", "params", "state", "blocks", "levels", "start", "checksum")
@@ -32,7 +32,8 @@ KEYS = ("format", "version", "params", "state", "blocks", "levels", "start", "ch
 _NAMED = re.compile(rb'"format"\s*:\s*"' + FORMAT.encode() + rb'"')
 
 _LINE = text(
-    "a text of one line", lambda line: len(line) < 10_000 and "\n" not in line and not SURROGATE.search(line)
+    "a text of one line",
+    lambda line: len(line) < LONGEST_LINE and "\n" not in line and not SURROGATE.search(line),
 )
 _PARAMS = Record(
     {
@@ -53,8 +54,13 @@ _STATE = Record(
         "n_returned": whole(0),
         "clusters": Maybe(Array(("c",), 0, LARGEST_HASH, "increasing", whole=True)),
         "batches": Listed(_LINE, distinct=True),
+        "ended": Listed(
+            Record(
+                {"note": _LINE, "n_rows": whole(0), "evidence": real(0.0), "since": Maybe(_LINE)}, make=Count
+            )
+        ),
     },
-    later={"n_returned": 0, "clusters": None, "batches": ()},
+    later={"n_returned": 0, "clusters": None, "batches": (), "ended": ()},
 )
 _BLOCKS = Record(
     {
@@ -62,7 +68,9 @@ _BLOCKS = Record(
         "last": Array(("B",)),
         "n_rows": Array(("B",), 1, whole=True),
         "log_evidence": Array(("B",)),
-    }
+        "batch": Listed(_LINE, size="B"),
+    },
+    later={"batch": None},
 )
 _LEVEL = Record(
     {
@@ -86,7 +94,7 @@ _START = Listed(
 def monitor_bytes(monitor: Monitor) -> bytes:
     """Return the state of a monitor as the bytes of its file; see `calib.save`."""
     with CHANGING:
-        blocks = {name: np.array([getattr(each, name) for each in monitor.blocks]) for name in _BLOCKS.fields}
+        blocks = {name: [getattr(each, name) for each in monitor.blocks] for name in _BLOCKS.fields}
         levels = {}
         for level, of in monitor.levels.items():
             sums = {"cells": np.array([*of.sums]), "sums": np.array([*of.sums.values()])}
@@ -129,8 +137,9 @@ def _built(document: dict[str, Any]) -> Monitor:
     blocks = _BLOCKS.decode(document["blocks"], "blocks", sizes)
     if sizes["B"] > MOST_BLOCKS or sizes["h"] > REMEMBERED:
         raise mismatch("blocks", f"at most {MOST_BLOCKS} blocks and {REMEMBERED} hashes", sizes["B"])
+    names = blocks.pop("batch") or [f"row {int(first) + 1:,}" for first in blocks["first"]]
     monitor.blocks = [
-        Block(*cells) for cells in zip(*(blocks[name].tolist() for name in _BLOCKS.fields), strict=True)
+        Block(*cells) for cells in zip(*(values.tolist() for values in blocks.values()), names, strict=True)
     ]
     if monitor.n_rows != sum(block.n_rows for block in monitor.blocks):
         raise mismatch("state.n_rows", "the rows of all blocks", monitor.n_rows)
