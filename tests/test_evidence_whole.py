@@ -70,7 +70,7 @@ WITHOUT_CLUSTERS = {"calibration_band"}
 NOISE_FREE = {
     *("accuracy", "auc", "bin_statistics", "bin_zoom", "brier_score", "canonical_ece", "canonical_validity"),
     *("confusions", "corp_curve", "debiased_l2", "decision_curve", "decomposition", "ece", "ece_sweep"),
-    *("log_loss", "mce", "metrics", "monotone_ece", "risk_coverage", "row_table", "sharpness", "smooth_ece"),
+    *("log_loss", "mce", "metrics", "risk_coverage", "row_table", "sharpness", "smooth_ece"),
     *("reduce_to_binary", "rows_behind"),  # which names the clusters, and counts nothing
 }
 

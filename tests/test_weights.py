@@ -61,7 +61,7 @@ OF_COUNTS = {
         "choose_points_per_bin",
     ),
     *("conclude", "confusions", "consistency_band", "debiased_l2", "effective_sample", "over_time"),
-    *("interval_of_all_cells", "measure_interval", "monotone_ece", "paired_difference", "problem_floors"),
+    *("measure_interval", "paired_difference", "problem_floors"),
     *("lesson", "recommend", "reduce_to_binary", "risk", "row_table"),
 }
 COLUMNS_OF_COUNTS = {

@@ -13,8 +13,7 @@ from .bootstrap import (
     paired_interval as paired_interval,
 )
 from .debiased import (
-    MonotoneEstimate as MonotoneEstimate, SmoothEstimate as SmoothEstimate, debiased_l2 as debiased_l2,
-    monotone_ece as monotone_ece, smooth_ece as smooth_ece,
+    SmoothEstimate as SmoothEstimate, debiased_l2 as debiased_l2, smooth_ece as smooth_ece,
 )
 from .decompositions import (
     CorpCurve as CorpCurve, Decomposition as Decomposition, corp_curve as corp_curve,
@@ -34,7 +33,6 @@ from .floors import (
 )
 from .intervals import (
     ErrorInterval as ErrorInterval, error_interval as error_interval,
-    interval_of_all_cells as interval_of_all_cells,
     measure_interval as measure_interval,
 )
 from .many import Improvements as Improvements, best_set as best_set, improvements as improvements

@@ -16,7 +16,7 @@ from calib.data.predictions import Scores, Values
 from calib.data.validation import check_count, check_level
 from calib.evidence.binning import BinStatistics
 from calib.evidence.rows import Source, as_evidence
-from calib.evidence.sampling import adder, resample
+from calib.evidence.sampling import resample
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,9 +27,6 @@ class ConsistencyBand(Result):
     #: (C,) float64: Pointwise band of the frequency of the outcome, in [0, 1]
     lower: np.ndarray
     upper: np.ndarray
-    #: (n_bins,) float64: Mean and upper `level` quantile of Delta_b in each bin; NaN if it is empty
-    delta_mean: np.ndarray
-    delta_upper: np.ndarray
     level: float  #: Probability with which a perfect model's point falls inside, cell by cell
 
     def frame(self) -> pd.DataFrame:
@@ -68,17 +65,7 @@ def consistency_band(
     drawn = resample(draw, width, n_resamples=n_resamples, random_state=random_state)
     frequency = np.concatenate([sums / cells.weight[:, None] for sums in drawn], axis=1)
     lower, upper = np.quantile(frequency, [tail, 1.0 - tail], axis=1, method="inverted_cdf")
-    weights = cells.weight / np.bincount(cells.bin, cells.weight, minlength=cells.n_bins)[cells.bin]
-    deltas = adder(cells.bin, weights, cells.n_bins) @ np.abs(frequency - cells.mean_score[:, None])
-    deltas[np.bincount(cells.bin, minlength=cells.n_bins) == 0] = np.nan
-    return ConsistencyBand(
-        cells=cells,
-        lower=lower,
-        upper=upper,
-        delta_mean=deltas.mean(axis=1),
-        delta_upper=np.quantile(deltas, level, axis=1),
-        level=level,
-    )
+    return ConsistencyBand(cells, lower, upper, level)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,11 +84,6 @@ class CalibrationBand(Result):
     level: float  #: Coverage of the whole band
     #: Groups of neighbouring scores: the band changes only from one to the next
     n_groups: int
-
-    @property
-    def excludes_calibration(self) -> bool:
-        """Whether the diagonal leaves the band: the model is not calibrated, with confidence `level`."""
-        return bool(((self.score < self.lower) | (self.score > self.upper)).any())
 
     def within(self, above: float = 0.5) -> float:
         """Return the smallest distance by which the score can be off anywhere from `above` upwards.

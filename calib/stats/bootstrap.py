@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-import pandas as pd
 from scipy.special import stdtrit
 
 from calib.base.exceptions import InputError
@@ -36,9 +35,6 @@ class Interval(Result):
     upper: float
     level: float  #: Its nominal coverage
 
-    def frame(self) -> pd.DataFrame:
-        return _one_row(self, "metric", "estimate", "lower", "upper", "level")
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairedInterval(Result):
@@ -64,9 +60,6 @@ class PairedInterval(Result):
         what = f"{100 * self.level:g} % interval"
         size = size_with_interval(self.difference, self.lower, self.upper, what)
         return f"{name_b} is {direction} than {name_a} by {size}"
-
-    def frame(self) -> pd.DataFrame:
-        return _one_row(self, "metric", "estimate_a", "estimate_b", "difference", "lower", "upper", "level")
 
 
 def bootstrap_interval(
@@ -139,11 +132,6 @@ def _checked_losses(rows: Rows, metric: str) -> np.ndarray:
         hint = "; calibration errors have error_interval and paired_difference" * (metric in ("ece", "mce"))
         raise InputError(f"metric must be {', '.join(get_args(Metric))}; got {metric!r}{hint}")
     return row_values(rows.predictions, metric)
-
-
-def _one_row(interval: Interval | PairedInterval, *names: str) -> pd.DataFrame:
-    row = {name: [getattr(interval, name)] for name in names}
-    return pd.DataFrame(row)
 
 
 def with_unseen_errors(

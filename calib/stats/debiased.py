@@ -12,29 +12,14 @@ from calib.base.results import Result
 from calib.data.defaults import N_BINS
 from calib.data.notions import Notion, Strategy
 from calib.data.predictions import Scores, Values
-from calib.data.validation import check_norm
-from calib.evidence.binning import BinaryProblems, bin_statistics, equal_mass_cuts
+from calib.evidence.binning import BinaryProblems, bin_statistics
 from calib.evidence.rows import Source, as_evidence
-
-#: Most bins the sweep tries.
-MAX_BINS = 1000
 
 #: Points of the grid on which SmoothECE is computed, as in the authors' package.
 GRID = 1000
 
 #: Largest error of SmoothECE.
 SMOOTH_TOLERANCE = 1e-10
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class MonotoneEstimate(Result):
-    """ECE with the most equal-mass bins that keep the outcome frequencies monotone."""
-
-    notion: str  #: Notion of the problems
-    value: float  #: The estimate, in [0, 1]
-    problem: np.ndarray  #: (Q,) int64: Problems that have entries
-    n_bins: np.ndarray  #: (Q,) int64: Bins chosen for each
-    ece: np.ndarray  #: (Q,) float64: Error of each problem
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,40 +75,6 @@ def debiased_l2(
     return float(np.sqrt(max(float(weights @ squares) / cells.n_claims, 0.0)))
 
 
-def monotone_ece(
-    y_true: Source,
-    scores: Scores | None = None,
-    *,
-    notion: Notion | None = None,
-    norm: float = 1,
-    top_k: int | None = None,
-    sample_weight: Values | None = None,
-    cluster: Values | None = None,
-) -> MonotoneEstimate:
-    """Estimate the ECE with the largest number of equal-mass bins that keeps frequencies monotone.
-
-    Parameters as for `calib.ece`; or `BinaryProblems` alone.
-
-    Notes
-    -----
-    Roelofs, Cain, Shlens & Mozer (2022), "Mitigating bias in calibration error estimation", Algorithm 1
-    (ECE_sweep): B grows from 1 while the outcome frequencies of the bins do not decrease, separately for each
-    binary problem, up to `MAX_BINS` or the number of distinct scores.
-    """
-    check_norm(norm)
-    problems = as_evidence(y_true, scores, sample_weight, cluster).problems(notion, top_k)
-    ends = np.append(problems.tie_starts[1:], len(problems.scores))
-    first = np.searchsorted(ends, problems.offsets, side="right")
-    owners = np.flatnonzero(np.diff(problems.offsets))
-    chosen = [
-        _sweep_problem(problems, ends[first[owner] : first[owner + 1]], problems.offsets[owner], norm)
-        for owner in owners.tolist()
-    ]
-    n_bins, errors = (np.array(column) for column in zip(*chosen, strict=True))
-    value = _mean_over_claims(problems, owners, errors, norm)
-    return MonotoneEstimate(problems.notion, value, owners, n_bins, errors)
-
-
 def smooth_ece(
     y_true: Source,
     scores: Scores | None = None,
@@ -148,27 +99,8 @@ def smooth_ece(
     owners = np.flatnonzero(np.diff(problems.offsets))
     parts = np.array_split(owners, min(len(owners), 4 * WORKERS))
     errors = np.concatenate(map_threads(lambda part: _smooth_problems(problems, part), parts))
-    return SmoothEstimate(problems.notion, _mean_over_claims(problems, owners, errors, 1), owners, errors)
-
-
-def _sweep_problem(problems: BinaryProblems, ends: np.ndarray, offset: int, norm: float) -> tuple[int, float]:
-    """Return the number of bins for a problem whose runs of equal scores end at `ends`, and its error."""
-    ends = ends - offset
-    largest = min(int(ends[-1]), MAX_BINS)
-    outcomes = problems.outcomes[offset : offset + ends[-1]]
-    always_monotone = outcomes.all() or not outcomes.any()
-    best: tuple[int, float] = (0, 0.0)
-    for n_bins in range(largest if always_monotone else 1, largest + 1):
-        cuts = offset + equal_mass_cuts(ends, n_bins)
-        count = np.diff(problems.weight_sums[cuts])
-        frequency = np.diff(problems.outcome_sums[cuts]) / count
-        if np.any(np.diff(frequency) < 0):
-            break
-        gaps = np.abs(frequency - np.diff(problems.score_sums[cuts]) / count)
-        best = (len(count), float(np.sum(count / count.sum() * gaps**norm) ** (1.0 / norm)))
-        if len(count) == len(ends):
-            break
-    return best
+    weights = np.diff(problems.weight_sums[problems.offsets])[owners]
+    return SmoothEstimate(problems.notion, float(errors @ weights / weights.sum()), owners, errors)
 
 
 def _smooth_problems(problems: BinaryProblems, owners: np.ndarray) -> np.ndarray:
@@ -210,11 +142,3 @@ def _residual_grid(scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray
     grid = np.bincount(left, weights=residual - to_right, minlength=GRID)
     grid[1:] += np.bincount(left, weights=to_right, minlength=GRID)[:-1]
     return grid
-
-
-def _mean_over_claims(problems: BinaryProblems, owners: np.ndarray, errors: np.ndarray, norm: float) -> float:
-    """Combine errors of problems as `BinStatistics.ece` does: by rows inside a claim, evenly over claims."""
-    weights = np.diff(problems.weight_sums[problems.offsets])[owners] / problems.n_samples
-    claims = problems.shape.claims_of(owners)
-    per_claim = np.bincount(claims, weights=weights * errors**norm, minlength=problems.n_claims)
-    return float(np.mean(per_claim ** (1.0 / norm)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -213,37 +213,25 @@ def noise_floor(
     >>> round(floor.observed, 3), floor.p_value < 0.01
     (0.3, True)
     """
-    measure = {"metric": metric, "norm": norm, "aggregate": aggregate}
-    found = noise_floors(
-        as_evidence(y_true, scores, sample_weight, cluster),
-        {metric: measure},
-        notion=notion,
-        n_bins=n_bins,
-        strategy=strategy,
-        top_k=top_k,
-        sampler=sampler,
-        n_resamples=n_resamples,
-        random_state=random_state,
-        progress=progress,
-    )
-    return found[metric]
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    measures = {metric: {"metric": metric, "norm": norm, "aggregate": aggregate}}
+    binning: dict[str, Any] = {"notion": notion, "n_bins": n_bins, "strategy": strategy, "top_k": top_k}
+    redraws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
+    return noise_floors(evidence, measures, sampler, progress, **redraws, **binning)[metric]
 
 
 def noise_floors(
     evidence: Evidence,
     measures: Mapping[str, Mapping[str, Any]],
-    *,
-    notion: Notion | None = None,
-    n_bins: int = N_BINS,
-    strategy: Strategy | None = None,
-    top_k: int | None = None,
     sampler: Sampler | None = None,
+    progress: Progress | None = None,
+    *,
     n_resamples: int = N_RESAMPLES,
     random_state: int | np.random.Generator | None = RANDOM_STATE,
-    progress: Progress | None = None,
+    **binning: Any,
 ) -> dict[str, NoiseFloor]:
     """Compute `noise_floor` of several `measures` (metric, norm, aggregate by name) from the same redraws."""
-    asked = FloorStatistic(evidence, measures, notion=notion, n_bins=n_bins, strategy=strategy, top_k=top_k)
+    asked = FloorStatistic(evidence, measures, **binning)
     drawing = evidence.draw(asked.cells, sampler)
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state, "progress": progress}
     if asked.cells.n_claims > 1 and isinstance(evidence, SummedRows):
@@ -269,7 +257,7 @@ class FloorStatistic(GapStatistic):
     """Errors of one notion, `measures` by name, from which their noise floors are made."""
 
     def __init__(self, evidence: Evidence, measures: Mapping[str, Mapping[str, Any]], **binning: Any) -> None:
-        cells = evidence.cells(binning.pop("notion"), **binning, variance=True, effects=False)
+        cells = evidence.cells(**binning, variance=True, effects=False)
         super().__init__(cells, lambda gaps: np.stack([of_gaps(gaps) for of_gaps in self.metrics.values()]))
         self.metrics = {name: CellMetric(cells, **measure) for name, measure in measures.items()}
         self._why_not = too_few(evidence.n_clusters)
@@ -278,27 +266,16 @@ class FloorStatistic(GapStatistic):
         """Return the floors from what `measure` gave."""
         observed = self.of_gaps(np.abs(self.cells.gap)[:, None])[:, 0].tolist()
         return {
-            name: _floor_of(self.cells, metric.metric, at_data, np.sort(redrawn_values), self._why_not)
+            name: self.floor_of(metric.metric, at_data, np.sort(redrawn_values))
             for (name, metric), at_data, redrawn_values in zip(
                 self.metrics.items(), observed, samples, strict=True
             )
         }
 
-
-def _floor_of(
-    cells: BinStatistics, metric: str, observed: float, samples: np.ndarray, why_not: str | None = None
-) -> NoiseFloor:
-    return NoiseFloor(
-        metric=metric,
-        notion=cells.notion,
-        strategy=cells.strategy,
-        n_bins=cells.n_bins,
-        n_samples=cells.n_samples,
-        observed=observed,
-        samples=samples,
-        weighted=cells.is_weighted,
-        untold=why_not,
-    )
+    def floor_of(self, metric: str, observed: float, samples: np.ndarray) -> NoiseFloor:
+        cells = self.cells
+        about = metric, cells.notion, cells.strategy, cells.n_bins, cells.n_samples
+        return NoiseFloor(*about, observed, samples, cells.is_weighted, self._why_not)
 
 
 def _floors_of_claims(
@@ -315,7 +292,7 @@ def _floors_of_claims(
             raise InputError(f'the noise floor of the MCE of notion "{cells.notion}" needs the rows')
         (samples,) = redrawn([GapStatistic(cells, metric.of_claims)], *drawing, **options)
         mean = np.sort(samples, axis=1).mean(axis=0)
-        floors[name] = _floor_of(cells, metric.metric, cells.ece(metric.norm), mean)
+        floors[name] = asked.floor_of(metric.metric, cells.ece(metric.norm), mean)
     return floors
 
 
@@ -422,22 +399,6 @@ def canonical_noise_floor(
     Labels are redrawn from the predicted vectors (Vaicenavicius et al. 2019, Widmann et al. 2019). Parameters
     as for `canonical_ece` and `noise_floor`.
     """
-    options: dict[str, Any] = {"sample_weight": sample_weight, "cluster": cluster, "n_resamples": n_resamples}
-    return canonical_noise_floors(y_true, proba, cells, (norm,), random_state=random_state, **options)[norm]
-
-
-def canonical_noise_floors(
-    y_true: Source,
-    proba: Scores | None = None,
-    cells: Values | None = None,
-    norms: Sequence[int] = (1, 2),
-    *,
-    sample_weight: Values | None = None,
-    cluster: Values | None = None,
-    n_resamples: int = N_RESAMPLES,
-    random_state: int | np.random.Generator | None = RANDOM_STATE,
-) -> dict[int, NoiseFloor]:
-    """Return the `canonical_noise_floor` of each norm, from the same redrawn labels."""
     rows = known_rows(y_true, proba, sample_weight, cluster)
     evidence = y_true if isinstance(y_true, Rows) else Rows(rows)
     means, matrix = cell_means(rows, cells), vectors_of(evidence.predictions)
@@ -454,24 +415,20 @@ def canonical_noise_floors(
     def block(generator: np.random.Generator, size: int) -> np.ndarray:
         labels = draw(generator, size).reshape(n_cells, n_classes, size)
         gaps = labels / means.weight[:, None, None] - means.predicted[:, :, None]
-        return np.array([means.share @ np.linalg.norm(gaps, ord=norm, axis=1) for norm in norms])
+        return np.asarray(means.share @ np.linalg.norm(gaps, ord=norm, axis=1))
 
     drawn = resample(block, width, n_resamples=n_resamples, random_state=random_state)
-    samples = np.sort(np.concatenate(drawn, axis=1), axis=1)
-    return {
-        norm: NoiseFloor(
-            metric="ece",
-            notion=f"canonical, L{norm}",
-            strategy="cells of the simplex",
-            n_bins=n_cells,
-            n_samples=len(matrix),
-            observed=float(means.distance(norm) @ means.share),
-            samples=norm_samples,
-            weighted=evidence.is_weighted,
-            untold=too_few(evidence.n_clusters),
-        )
-        for norm, norm_samples in zip(norms, samples, strict=True)
-    }
+    return NoiseFloor(
+        metric="ece",
+        notion=f"canonical, L{norm}",
+        strategy="cells of the simplex",
+        n_bins=n_cells,
+        n_samples=len(matrix),
+        observed=means.error(norm),
+        samples=np.sort(np.concatenate(drawn)),
+        weighted=evidence.is_weighted,
+        untold=too_few(evidence.n_clusters),
+    )
 
 
 def verdict(floor: NoiseFloor, name: str) -> str:

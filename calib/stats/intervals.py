@@ -260,25 +260,26 @@ def measure_interval(
     n_bins, strategy, level
         As for `error_interval`.
     key : str
-        One of `calib.stats.MEASURES`. An ECE has `error_interval`, an MCE `interval_of_all_cells`, accuracy
-        the Clopper-Pearson interval (with weights Korn & Graubard's, 1998), an AUC `area_limits`, and the
-        means of a score over rows `bootstrap_interval`.
+        One of `calib.stats.MEASURES`. An ECE has `error_interval`, an MCE the errors that intervals of all
+        cells allow, accuracy the Clopper-Pearson interval (with weights Korn & Graubard's, 1998), an AUC
+        `area_limits`, and the means of a score over rows `bootstrap_interval`.
     """
     measure = MEASURES[key]
     if (missing := measure.missing(evidence)) is not None:
         raise InputError(missing)
     if interval_needs_rows(evidence, measure):
         raise InputError(f"the interval of {measure.title} needs the rows: a summary holds only sums")
-    options: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "level": level}
-    if measure.metric == "mce" or measure.norm not in (1, 2):
-        return interval_of_all_cells(evidence, **measure.options, **options)
+    bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
+    alpha = 1.0 - check_level(level)
+    if measure.metric == "mce":
+        return _limits_of_all_cells(evidence, measure, alpha, **bins)
     if measure.metric == "ece":
-        interval = error_interval(evidence, notion=measure.notion, norm=int(measure.norm), **options)
+        interval = error_interval(evidence, notion=measure.notion, level=level, **bins)
         return interval.lower, interval.upper
     if measure.metric == "accuracy":
-        return share_limits(evidence, 1.0 - check_level(level))
+        return share_limits(evidence, alpha)
     if measure.metric == "auc" and measure.notion is not None:
-        return area_limits(evidence, measure.notion, 1.0 - check_level(level))
+        return area_limits(evidence, measure.notion, alpha)
     assert isinstance(evidence, Rows)
     metric: Any = measure.metric
     rows = evidence if measure.notion is None else evidence.tops()
@@ -463,34 +464,20 @@ def jeffreys_limits(
     return low, high
 
 
-def interval_of_all_cells(
-    y_true: Source,
-    scores: Scores | None = None,
-    *,
-    notion: Notion | None = None,
-    n_bins: int = N_BINS,
-    strategy: Strategy | None = None,
-    metric: str = "mce",
-    aggregate: str = "cell",
-    norm: float = 1,
-    sample_weight: Values | None = None,
-    cluster: Values | None = None,
-    level: float = LEVEL,
+def _limits_of_all_cells(
+    evidence: Evidence, measure: Measure, alpha: float, **bins: Any
 ) -> tuple[float, float]:
     """Return the ends of an interval of any binned error, from intervals of all cells at once.
 
-    Each of the C cells gets an interval (`outcome_limits`) at the level 1 - (1 - level) / C; the ends are the
-    errors of the nearest and of the farthest gaps they allow. For an ECE `error_interval` is shorter.
-    Parameters as for `calib.noise_floor`.
+    Each of the C cells gets an interval (`outcome_limits`) that misses with a chance of alpha / C; the ends
+    are the errors of the nearest and of the farthest gaps they allow.
     """
-    evidence = as_evidence(y_true, scores, sample_weight, cluster)
-    cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy)
-    alpha = (1.0 - check_level(level)) / len(cells.count)
-    low, high = outcome_limits(cells, alpha)
+    cells = evidence.cells(measure.notion, **bins)
+    low, high = outcome_limits(cells, alpha / len(cells.count))
     nearest = np.maximum(np.maximum(low - cells.mean_score, cells.mean_score - high), 0.0)
     farthest = np.maximum(high - cells.mean_score, cells.mean_score - low)
-    measure = CellMetric(cells, metric=metric, norm=norm, aggregate=aggregate)
-    lower, upper = (float(measure(gaps[:, None])[0]) for gaps in (nearest, farthest))
+    error = CellMetric(cells, **measure.of_cells)
+    lower, upper = (float(error(gaps[:, None])[0]) for gaps in (nearest, farthest))
     return lower, upper
 
 

@@ -26,7 +26,6 @@ class Measure:
     notion: Notion | None
     about: str  #: Its meaning, in one sentence
     aggregate: str = "cell"  #: {"cell", "bin"}: for an MCE, as in `calib.mce`
-    norm: float = 1  #: For an ECE, as in `calib.ece`
     #: Ingredients of `calib.data.kinds`, one of which predictions must have; by default what its notion needs
     needs: tuple[str, ...] = ()
     listed: bool = True  #: Whether tables list it; the gate accepts limits on it in any case
@@ -52,7 +51,7 @@ class Measure:
             raise InputError(missing)
         if self.is_error:
             cells = evidence.cells(self.notion, **bins) if cells is None else cells
-            return cells.ece(self.norm) if self.metric == "ece" else cells.mce(self.aggregate)
+            return cells.ece() if self.metric == "ece" else cells.mce(self.aggregate)
         if self.metric == "auc" and self.notion is not None:
             return evidence.area(self.notion).value
         if self.metric == "accuracy" or self.notion is None:
@@ -66,7 +65,7 @@ class Measure:
     @property
     def of_cells(self) -> dict[str, Any]:
         """Options of an error whose notion is known."""
-        return {"metric": self.metric, "aggregate": self.aggregate, "norm": self.norm}
+        return {"metric": self.metric, "aggregate": self.aggregate}
 
     @property
     def options(self) -> dict[str, Any]:

@@ -186,7 +186,7 @@ def floor(method: Method, key: str, n_bins: int) -> stats.NoiseFloor:
     """Return the noise floor of an error; all errors of its notion are measured on the same redraws."""
     notion = MEASURES[key].notion
     measures = {
-        other: {"metric": measure.metric, "aggregate": measure.aggregate, "norm": measure.norm}
+        other: measure.of_cells
         for other, measure in MEASURES.items()
         if measure.is_error and measure.notion == notion and measure.missing(method.evidence) is None
     }

@@ -10,7 +10,7 @@ import streamlit as st
 from calib import InputError, diagrams
 from calib.diagrams import cell_outlines, recalibration_map
 from calib.diagrams.simplex_maps import sample_rows
-from calib.stats.floors import canonical_noise_floors
+from calib.stats.floors import canonical_noise_floor
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
 from pages.shared.panels.rows_panel import rows_panel
@@ -117,9 +117,9 @@ def show_distances() -> None:
         table=lambda: ui.stacked(curves, "vectors"),
         alt="Share of rows whose bin is within a distance of its label frequencies, before and after",
     )
-    options: dict[str, Any] = {"cells": result.cells, "norms": (1,), "n_resamples": REDRAWS}
+    options: dict[str, Any] = {"cells": result.cells, "n_resamples": REDRAWS}
     floors = {
-        when: results.ask(canonical_noise_floors, evidence, **options)[1]
+        when: results.ask(canonical_noise_floor, evidence, **options)
         for when, evidence in result.evidence.items()
     }
     errors = [

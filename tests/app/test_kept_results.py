@@ -29,7 +29,7 @@ from calib.data.notions import PerClass
 from calib.diagrams.living_picture import living_picture
 from calib.diagrams.slice_maps import slice_heat
 from calib.stats.effective import dependence_words
-from calib.stats.floors import canonical_noise_floors, noise_floors, problem_floors
+from calib.stats.floors import canonical_noise_floor, noise_floors, problem_floors
 from calib.stats.intervals import measure_interval
 from pages.shared import kept, page_results, work
 from pages.shared.isolation.computing import Job
@@ -165,8 +165,8 @@ ASKED: dict[str, Call] = {
     "calibration_band": lambda ask, w, m: refusal(lambda one: ask(calib.calibration_band, one), m),
     "calibration_slope": asked(calib.calibration_slope, notion="confidence"),
     "calibration_tests": asked(stats.calibration_tests),
-    "canonical_noise_floors": lambda ask, w, m: ask(
-        canonical_noise_floors, m.rows, cells=(m.rows.predictions.proba[:, 0] > 0.5).astype(int)
+    "canonical_noise_floor": lambda ask, w, m: ask(
+        canonical_noise_floor, m.rows, cells=(m.rows.predictions.proba[:, 0] > 0.5).astype(int)
     ),
     "choose_actions": asked(choose_actions, costs=COSTS),
     "class_binning": lambda ask, w, m: ask(
@@ -208,7 +208,7 @@ PLAIN |= {
 }
 #: Results that need the scores of all classes.
 WHOLE = {"metrics", "class_diagram", "problem_floors", "choose_actions", "pairs"}
-WHOLE |= {"canonical_noise_floors", "confirm_choice"}
+WHOLE |= {"canonical_noise_floor", "confirm_choice"}
 #: Results of two classes.
 OF_TWO = {"decision_curve", "risk", "event_decision"}
 #: What a page names first when it asks.

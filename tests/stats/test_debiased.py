@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from calib import TopLabelPrediction, debiased_l2, ece, reduce_to_binary, smooth_ece
-from calib.stats import monotone_ece
 
 
 def binary(n=2000, seed=5, power=1.5):
@@ -44,54 +43,6 @@ def test_debiased_is_centred_where_the_plug_in_is_not():
         squares.append(debiased_l2(problems, n_bins=15) ** 2)
         plugged.append(ece(y, TopLabelPrediction(np.zeros(150, int), f), norm=2, strategy="quantile") ** 2)
     assert np.mean(squares) < 0.35 * np.mean(plugged)  # not 0: negative estimates are cut off
-
-
-def literal_sweep(f, z):
-    """Algorithm 1 of Roelofs et al. (2022), row by row."""
-    order = np.argsort(f)
-    f, z = f[order], z[order]
-    best = None
-    for n_bins in range(1, len(f) + 1):
-        bins = list(zip(np.array_split(f, n_bins), np.array_split(z, n_bins), strict=True))
-        rates = [outcomes.mean() for _, outcomes in bins]
-        if any(b < a for a, b in zip(rates[:-1], rates[1:], strict=True)):
-            break
-        error = sum(len(s) / len(f) * abs(s.mean() - o.mean()) for s, o in bins)
-        best = n_bins, error
-    return best
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_sweep_is_the_algorithm(seed):
-    f, z, y, top = binary(300, seed)
-    result = monotone_ece(y, top, notion="confidence")
-    n_bins, error = literal_sweep(f, z)
-    assert result.n_bins.tolist() == [n_bins]
-    assert result.value == pytest.approx(error, abs=1e-12)
-
-
-def test_sweep_of_classes_is_weighted_by_rows():
-    f, z, _, _ = binary(400, 1)
-    label = np.arange(400) % 2
-    top = TopLabelPrediction(label, f)
-    result = monotone_ece(np.where(z, label, 2), top)
-    assert result.value == pytest.approx(result.ece.mean())
-    assert len(result.frame()) == 2
-
-
-def test_sweep_with_only_one_outcome_uses_all_bins_allowed():
-    _, _, _, top = binary(5000, 2)
-    result = monotone_ece(np.zeros(5000, int), top, notion="confidence")
-    assert result.n_bins.tolist() == [1000]
-    assert result.value == pytest.approx(1.0 - top.confidence.mean())
-
-
-def test_sweep_never_splits_ties():
-    top = TopLabelPrediction(np.zeros(40, int), np.repeat([0.2, 0.4, 0.9], [10, 20, 10]))
-    y = np.concatenate([np.repeat([0, 1], [2, 8]), np.repeat([0, 1], [8, 12]), np.repeat([0, 1], [9, 1])])
-    result = monotone_ece(y, top, notion="confidence")
-    assert result.n_bins.tolist() == [3]
-    assert result.value == pytest.approx(0.0)
 
 
 def literal_smooth(f, z, sigma, grid):
@@ -159,16 +110,3 @@ def test_class_wise_is_the_root_of_the_mean_of_squares():
         for code in range(3)
     ]
     assert debiased_l2(y, proba, notion="class-wise") ** 2 == pytest.approx(np.mean(squares), abs=1e-12)
-
-
-@pytest.mark.parametrize("digits", [1, 2, 8])
-def test_the_sweep_of_many_classes_is_that_of_each_alone(digits):
-    generator = np.random.default_rng(digits)
-    label, score = generator.integers(0, 60, 3000), np.round(generator.random(3000), digits)
-    y = np.where(generator.random(3000) < score**1.5, label, 60)
-    y[label == 7], y[label == 8] = 7, 60  # always right, never right
-    together = monotone_ece(y, TopLabelPrediction(label, score))
-    for problem, n_bins, error in zip(together.problem, together.n_bins, together.ece, strict=True):
-        of_class = label == problem
-        alone = monotone_ece(y[of_class], TopLabelPrediction(label[of_class], score[of_class]))
-        assert (alone.n_bins[0], alone.ece[0]) == (n_bins, pytest.approx(error, abs=1e-12))

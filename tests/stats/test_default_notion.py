@@ -20,7 +20,7 @@ from calib import (
     reduce_to_binary,
     sharpness,
 )
-from calib.stats import debiased_l2, decomposition, monotone_ece
+from calib.stats import debiased_l2, decomposition
 
 RNG = np.random.default_rng(0)
 PROBA = RNG.dirichlet(np.ones(3), 80)
@@ -38,7 +38,7 @@ EACH = [pytest.param(notion, rows, id=rows.kind) for notion, kinds in ROWS.items
 def test_the_default_notion_is_the_first_of_the_kind(notion, rows):
     for error in (ece, mce, sharpness, debiased_l2):
         assert error(rows) == error(rows, notion=notion)
-    for compute in (error_interval, noise_floor, monotone_ece, decomposition, reduce_to_binary):
+    for compute in (error_interval, noise_floor, decomposition, reduce_to_binary):
         assert compute(rows).notion == notion
     assert paired_difference(rows, rows).notion == notion
 

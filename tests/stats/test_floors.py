@@ -353,8 +353,6 @@ def test_consistency_band_is_binomial():
     band = consistency_band(problems, n_resamples=20_000, random_state=0)
     assert band.lower == pytest.approx([stats.binom.ppf(0.025, 100, 0.7) / 100], abs=0.0101)
     assert band.upper == pytest.approx([stats.binom.ppf(0.975, 100, 0.7) / 100], abs=0.0101)
-    assert np.isnan(band.delta_upper).sum() == 14  # 0.7 is in bin 10 of 15, the only one with rows
-    assert band.delta_upper[10] == pytest.approx(1.96 * np.sqrt(0.21 / 100), abs=0.02)
     assert {"perfect_lower", "perfect_upper"} <= set(band.frame().columns)
 
 

@@ -6,7 +6,6 @@ import pytest
 from calib import InputError, Predictions
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, SierpinskiScheme
 from calib.stats import canonical_ece, canonical_noise_floor
-from calib.stats.floors import canonical_noise_floors
 from tests.populations import dirichlet
 
 
@@ -27,20 +26,6 @@ def test_canonical_ece_equals_a_slow_loop(norm):
     assert canonical_ece(data.labels, data.proba, cells, norm=norm) == pytest.approx(expected)
     floor = canonical_noise_floor(data.labels, data.proba, cells, norm=norm, n_resamples=1)
     assert floor.observed == pytest.approx(expected)
-
-
-def test_floors_of_both_norms_are_those_of_each():
-    """Of rows alike, which are drawn in groups, and of others."""
-    data = dirichlet(900)
-    cells = GridScheme(2).fit(data.proba).assign(data.proba)
-    for proba in (data.proba, np.tile([0.5, 0.25, 0.25], (900, 1))):
-        options = {"n_resamples": 300, "random_state": 3}
-        floors = canonical_noise_floors(data.labels, proba, cells, **options)
-        for norm, floor in floors.items():
-            alone = canonical_noise_floor(data.labels, proba, cells, norm=norm, **options)
-            assert floor.observed == alone.observed
-            np.testing.assert_array_equal(floor.samples, alone.samples)
-            assert floor.notion == alone.notion == f"canonical, L{norm}"
 
 
 def test_l1_error_is_at_least_the_l2_error_and_zero_on_the_fitting_rows():

@@ -8,7 +8,6 @@ import pytest
 import calib
 from calib import InputError, Predictions, TopLabelPrediction, bin_statistics, reduce_to_binary
 from calib.data.notions import NOTIONS
-from calib.stats import monotone_ece
 from tests import oracles
 
 N, L, B = 400, 4, 7
@@ -77,9 +76,6 @@ def test_equal_mass_bins_hold_rows_and_their_means_are_weighted():
         weights = (WEIGHTS + 1.0)[inside]
         assert cells.mean_outcome[cell] == pytest.approx(right[inside] @ weights / weights.sum())
         assert cells.effective[cell] == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
-    sweep = monotone_ece(Y, PROBA, notion="confidence", sample_weight=WEIGHTS + 1)
-    chosen = bin_statistics(problems, n_bins=int(sweep.n_bins[0]), strategy="quantile")
-    assert sweep.value == pytest.approx(chosen.ece())
 
 
 def test_debiased_l2_takes_off_the_noise_of_weighted_means():

@@ -34,7 +34,7 @@ from calib.files.findings.examination import examine
 from calib.files.readers.source import Progress
 from calib.files.readers.writing import write_csv
 from calib.stats.binless import MOST_REDRAWN, calibration_tests, kernel_test
-from calib.stats.floors import canonical_noise_floors, noise_floors, problem_floors
+from calib.stats.floors import canonical_noise_floor, noise_floors, problem_floors
 from calib.stats.intervals import measure_interval
 from pages.shared.isolation.objects import Packer, n_bytes_used
 from pages.shared.isolation.process import LOST, Pool, Worker
@@ -118,7 +118,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (PASSES, (calib.class_diagram, calib.corp_curve)),
         (PASSES, (calib.reliability_diagram, choose_actions, measure_interval)),
         (REDRAWS, (calib.calibration_band, calib.calibration_slope, calib.slices, calib.validity_curve)),
-        (REDRAWS, (canonical_noise_floors, class_binning, confirm_choice)),
+        (REDRAWS, (canonical_noise_floor, class_binning, confirm_choice)),
         (REDRAWS, (metric_intervals, calib.over_time, noise_floors, problem_floors, calib.risk)),
         (SEARCHES, (write_table,)),
         (_seconds_to_fit, (fit,)),

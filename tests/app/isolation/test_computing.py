@@ -48,7 +48,7 @@ CALLS = {
     "calibration_slope": ((EVIDENCE,), {}),
     "calibration_tests": ((EVIDENCE,), {"tests": ("kuiper", "spiegelhalter")}),
     "kernel_test": ((LABELS, PROBA, len(LABELS)), {"n_resamples": 20}),
-    "canonical_noise_floors": ((EVIDENCE,), {"cells": ROWS.label, "n_resamples": 20, "random_state": 0}),
+    "canonical_noise_floor": ((EVIDENCE,), {"cells": ROWS.label, "n_resamples": 20, "random_state": 0}),
     "confirm_choice": ((Rows(EVALUATION), Rows(EVALUATION)), {}),
     "choose_actions": ((EVIDENCE,), {"costs": 1.0 - np.eye(3)}),
     "class_binning": ((CALIBRATION, EVALUATION), {"n_bins": 3, "n_resamples": 20}),
