@@ -1,4 +1,6 @@
-"""How often `calib.judge` holds the truth: true rates, agreement, kappa, AC1 and promises.
+"""How often `calib.judge` and `calib.coarsen` hold what they say.
+
+rates: true rates, agreement, kappa, AC1 and promises of `judge`.
 
 A row's truth is "pass" at a given rate. The judge states a confidence c and is right with the chance `RIGHT`:
 "honest" judges with c, others lie about it. Rows, truths, verdicts and the choice of labelled rows are drawn
@@ -7,6 +9,11 @@ row below 0.8 is, and `judge` is told; "two stages" labels half of the rows at r
 `next_rows`. In clusters of ten rows, truths and the judge's mistakes are correlated; single rows are
 labelled, or whole clusters. "labels saved" compares the interval with the Jeffreys interval of the labels
 alone: 1 minus the squared ratio of their widths, the median of all draws.
+
+levels: promises of `coarsen` for 12 species in 4 genera and 2 families. A draw misses if the true accuracy
+of the answers at any level is below the target. Scores are the true probabilities, sharpened
+("overconfident"), or wrong between two species of a genus, or between two genera. Clusters are ten rows with
+the same probabilities and outcomes that are correlated.
 """
 
 from __future__ import annotations
@@ -15,10 +22,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, softmax
 
 from benchmarks.simulation import Draws, Table, main
-from calib import judge
+from calib import coarsen, judge
 from calib.stats.intervals import jeffreys_limits
 
 N_ROWS, CLUSTER, PROMISED = 3_000, 10, 0.85
@@ -136,6 +143,65 @@ def rates(judge_is: str, rate: float, m: int, how: str) -> Draws:
             accepted = (all_verdicts == (name == "pass")) & (all_confidences >= least)
             shown["promise missed (10 %)"] |= (all_passes == all_verdicts)[accepted].mean() < PROMISED
         yield shown
+
+
+SPECIES = np.arange(12)
+TREE = {"species": SPECIES.astype(str), "genus": SPECIES // 3, "family": SPECIES // 6}
+
+
+def _species(random: np.random.Generator, n: int) -> np.ndarray:
+    """Draw true probabilities that are unsure within a genus, and less so within a family."""
+    truth = random.integers(0, 12, n)[:, None]
+    logits = random.standard_normal((n, 12)) + 1.5 * (truth == SPECIES) * random.exponential(2.0, (n, 1))
+    logits += random.exponential(3.0, (n, 1)) * (truth // 3 == SPECIES // 3)
+    logits += random.exponential(4.0, (n, 1)) * (truth // 6 == SPECIES // 6)
+    return softmax(logits, axis=1)
+
+
+def _told(proba: np.ndarray, scores: str) -> np.ndarray:
+    """Return what the model says of true probabilities."""
+    if scores == "overconfident":
+        proba = proba**2
+    elif scores == "wrong in a genus":
+        proba = proba.copy()
+        proba[:, :2] = proba[:, 1::-1]
+    elif scores == "wrong between genera":
+        proba = proba[:, np.r_[3:6, :3, 6:12]]
+    return proba / proba.sum(axis=1, keepdims=True)
+
+
+LEVELS = [
+    (scores, n, accuracy, clusters)
+    for scores in ("true", "overconfident", "wrong in a genus", "wrong between genera")
+    for n, accuracy, clusters in (
+        *((400, 0.9, "none"), (2_000, 0.9, "none"), (2_000, 0.95, "none"), (2_000, 0.9, "of 10 rows")),
+    )
+]
+
+
+@Table(("scores", "n", "accuracy", "clusters"), LEVELS, {"at species": ".3f", "at all": ".3f"})
+def levels(scores: str, n: int, accuracy: float, clusters: str) -> Draws:
+    random = np.random.default_rng(_seed(scores, n, accuracy, clusters))
+    many = _species(random, 40_000)
+    said, place = _told(many, scores), np.arange(len(many))
+    cluster = np.arange(n) // CLUSTER if clusters != "none" else None
+    while True:
+        proba = _species(random, n)
+        uniform = random.random(n)
+        if cluster is not None:
+            proba = np.repeat(proba[::CLUSTER], CLUSTER, axis=0)
+            common = np.repeat(random.standard_normal(n // CLUSTER), CLUSTER)
+            uniform = ndtr(np.sqrt(0.4) * common + np.sqrt(0.6) * random.standard_normal(n))
+        y = np.minimum((proba.cumsum(axis=1) < uniform[:, None]).sum(axis=1), 11)
+        rule = coarsen(y, _told(proba, scores), TREE, accuracy=accuracy, cluster=cluster)
+        answered = rule.accept(said).level
+        shown: dict[str, Any] = {"promise missed (10 %)": False}
+        for level, (code, top, _) in enumerate(rule.claims(said)):
+            truth = np.stack([many[:, code == k].sum(axis=1) for k in range(code.max() + 1)], axis=1)
+            mine = answered == level
+            missed = mine.any() and truth[place, top][mine].mean() < accuracy
+            shown["promise missed (10 %)"] |= missed
+        yield shown | {"at species": (answered == 0).mean(), "at all": (answered >= 0).mean()}
 
 
 def _seed(*setting: Any) -> int:

@@ -3,7 +3,8 @@ from . import datasets as datasets, diagrams as diagrams, export as export, scal
 from .answers import (
     calibration_by_centre as calibration_by_centre,
     calibrated_scores as calibrated_scores, choose_points_per_bin as choose_points_per_bin,
-    compare_models as compare_models, conclude as conclude, cross_calibrate as cross_calibrate,
+    coarsen as coarsen, compare_models as compare_models, conclude as conclude,
+    cross_calibrate as cross_calibrate,
     decide as decide, fold_errors as fold_errors,
     decision_curve as decision_curve, guarantee as guarantee,
     guarantee_card as guarantee_card, judge as judge, over_time as over_time, recommend as recommend,

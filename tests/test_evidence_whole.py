@@ -50,6 +50,7 @@ FURTHER: dict[str, dict[str, Any]] = {
     "canonical_validity": {"cells": np.arange(N) % 4},
     "choose_actions": {"costs": 1.0 - np.eye(3)},
     "class_diagram": {"label": 1},
+    "coarsen": {"tree": ["a;b", "a;c", "d;e"], "accuracy": 0.3},
     "confusions": {"label": 1},
     "decide": {"accuracy": 0.6},
     "gate": {"most": {"tl_ece": 0.2}},
@@ -64,7 +65,7 @@ OF_EVENTS = {
     *("calibration_by_centre", "calibration_in_the_large", "decision_curve", "observed_expected", "risk"),
 }
 #: Functions that refuse weights, or rows that belong together, in a sentence.
-WITHOUT_WEIGHTS = {"calibration_band", "decide"}
+WITHOUT_WEIGHTS = {"calibration_band", "coarsen", "decide"}
 WITHOUT_CLUSTERS = {"calibration_band"}
 #: Results that no dependence of the rows changes: numbers, points and counts without their noise.
 NOISE_FREE = {

@@ -33,7 +33,7 @@ FUNCTIONS = {
     and name not in ("assert_calibrated", "rows_behind")
 }
 #: Functions whose guarantee counts rows: they refuse weights that differ.
-REFUSING = {"calibration_band", "decide"}
+REFUSING = {"calibration_band", "coarsen", "decide"}
 #: Options that take other paths.
 VARIANTS = {
     "notion": NOTIONS,
@@ -123,6 +123,8 @@ def called(name, options, rows=slice(None), **weights):
         given |= {"y_true": (Y == 0)[rows], "scores_a": PROBA[rows, 0], "scores_b": OTHER[rows, 0]}
     if name == "decide":
         given["accuracy"] = 0.6
+    if name == "coarsen":
+        given["tree"] = [f"{k % 2};{k}" for k in range(L)]
     if name in ("class_diagram", "confusions"):
         given["label"] = 1
     if name == "effective_sample":

@@ -5,6 +5,7 @@ from .advice import (
 )
 from .calibrated import calibrated_scores as calibrated_scores
 from .centres import CentreTable as CentreTable, calibration_by_centre as calibration_by_centre
+from .coarsening import Coarsening as Coarsening, coarsen as coarsen
 from .conclusion import Conclusion as Conclusion, Gap as Gap, conclude as conclude
 from .costly_actions import ActionCosts as ActionCosts, choose_actions as choose_actions
 from .cuts import Cut as Cut, cut_column as cut_column

@@ -118,7 +118,7 @@ def applied_frame(
     class predicted after calibration), `calibrated` and a column `p(class)` per class. For P(Y = 1): `score`,
     `true`, and `p(class)`. For a confidence: `confidence`, `correct`, `calibrated`. For multilabel scores:
     `p(class)` and `true(class)`. Weights and further columns follow, and `accept` if the calibrator has a
-    rule.
+    rule, or `level` and `answer` with a rule of `calib.coarsen`.
     """
     columns: dict[str, Any]
     if isinstance(predictions, MultilabelPrediction):
@@ -155,7 +155,7 @@ def applied_frame(
             columns |= {f"p({name})": column for name, column in zip(names, matrix.T, strict=True)}
     table = _with_further(pd.DataFrame(columns), predictions)
     rule = getattr(calibrator, "rule_", None)
-    return table if rule is None else table.assign(accept=rule.accept(scores))
+    return table if rule is None else table.assign(**rule.columns(scores))
 
 
 def beside_input(columns: Mapping[str, np.ndarray], applied: pd.DataFrame, kept: np.ndarray) -> pd.DataFrame:

@@ -162,9 +162,7 @@ class DecisionRule(AcceptanceRule):
         cost = self.value if self.target == "cost" else None
         if self.by != "group":
             return _effect(_problems(rows, self.by), rows.clusters, self.thresholds, cost)
-        if groups is None:
-            raise InputError("this rule has a threshold for each group; pass groups, a value for each row")
-        code = codes_among(as_groups(groups, rows.n_given), self.groups)
+        code = codes_among(as_groups(self.groups_of(rows.predictions, groups), rows.n_given), self.groups)
         code = np.where(code < 0, len(self.groups), code)
         problems, owner = _problems_of_groups(rows, code, self.groups)
         return _effect(problems, rows.clusters, np.append(self.thresholds, (np.inf, np.inf))[owner], cost)
@@ -251,7 +249,8 @@ def decide(
         At most this share of the rows without the event is to be acted on.
     by : "class" or (n,) array_like, optional
         One threshold for each predicted class, or for each value of a column, such as a document type; for
-        `accuracy` and `cost`. New rows with another value go to a person.
+        `accuracy` and `cost`. New rows with another value go to a person. A named Series is found again by
+        its name, also by a calibrator file.
     promise : {"overall", "each"}, default "overall"
         Whether, with `by`, an accuracy is promised for what all classes or groups accept together, or for
         each.
@@ -337,7 +336,7 @@ def decide(
     _problems(rows, None).check_unweighted("decide", "its binomial guarantee counts rows")
     kind = "group" if grouped else by
     asked: dict[str, Any] = {"target": target, "value": value, "recall": recall, "by": kind, "alpha": alpha}
-    asked |= {"grouped": grouped}
+    asked |= {"grouped": grouped, "column": getattr(by, "name", None)}
     asked |= {"overall": promise == "overall", "overlap": overlap, "of_event": is_event}
     if target == "cost" or rows.suspected is None:
         return _rule(rows, **asked)
@@ -356,6 +355,7 @@ def _rule(
     alpha: float,
     overall: bool,
     grouped: tuple[np.ndarray, tuple[str, ...]] | None,
+    column: str | None,
     overlap: Overlap | None,
     of_event: bool,
 ) -> DecisionRule:
@@ -375,7 +375,7 @@ def _rule(
     guarantee = guarantee if unpromised is None else None
     thresholds = thresholds[: len(names)] if by == "group" else thresholds
     chosen: dict[str, Any] = {"thresholds": thresholds, "by": by, "target": target, "value": value}
-    chosen |= {"groups": names}
+    chosen |= {"groups": names, "column": column}
     chosen |= {"alpha": alpha, "guarantee": guarantee, "of_event": of_event}
     chosen |= {
         "n_clusters": rows.n_clusters,

@@ -19,7 +19,7 @@ from calib.base.results import Drawn
 from calib.data.defaults import FDR, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.kinds import needs_rows
 from calib.data.notions import TOP_NOTIONS, Notion, Strategy
-from calib.data.predictions import Scores, Values
+from calib.data.predictions import Scores, Values, further_column
 from calib.data.validation import check_choice, check_share
 from calib.evidence.group_shares import Groups, Shares
 from calib.evidence.rows import Evidence, Rows, Source, as_evidence
@@ -308,7 +308,9 @@ def groups_of(
     if groups is None:
         raise InputError("groups is None, but rows need it: pass one value per row, a table or cuts")
     if isinstance(groups, str):
-        groups = _further_column(evidence, groups)
+        if evidence.n_given != evidence.n_samples:
+            raise InputError(f"some rows have weight 0: pass the column {groups!r} itself as groups")
+        groups = further_column(evidence.predictions, groups)
     found, alone = [], [groups] if isinstance(groups, Cut) else _cut_all(groups, cuts)
     if pairs and len({len(cut.code) for cut in alone}) == 1:
         alone += [cross_cuts(*both) for both in combinations(alone, 2)]
@@ -320,13 +322,3 @@ def groups_of(
             )
         found.append(evidence.groups(cut.name, cut.groups, cut.code, notion))
     return found
-
-
-def _further_column(evidence: Rows, name: str) -> pd.Series:
-    table = evidence.predictions.metadata
-    if evidence.n_given != evidence.n_samples:
-        raise InputError(f"some rows have weight 0: pass the column {name!r} itself as groups")
-    if table is None or name not in table:
-        held = "none" if table is None else ", ".join(map(repr, table.columns[:5]))
-        raise InputError(f"the predictions have no further column {name!r}; they have {held}")
-    return table[name]

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator
 
 from calib.base.exceptions import InputError
 from calib.base.results import Result
-from calib.data.predictions import Announcement, BinaryPrediction, Scores, Values, top_of
+from calib.data.kinds import lacks
+from calib.data.predictions import (
+    Announcement,
+    BinaryPrediction,
+    Scores,
+    Values,
+    further_column,
+    score_matrix,
+    top_of,
+)
 from calib.data.validation import as_groups, codes_among
 from calib.evidence.reductions import event_scores, top_label
 
@@ -34,8 +45,9 @@ class AcceptanceRule(Result):
     guarantee: str | None  #: Promise about new rows from the same source, if there is any
     #: Whether 1-D scores are P(Y = 1), whose confidence is p or 1 - p; else they are confidences
     of_event: bool
-    #: Names of the groups of `by="group"`
+    #: Names of the groups of `by="group"`, and of the column that holds them, if it has one
     groups: tuple[str, ...] = field(default=(), kw_only=True)
+    column: str | None = field(default=None, kw_only=True)
 
     def accept(self, scores: Scores, groups: Values | None = None) -> np.ndarray:
         """Return whether each prediction passes without a person, (n,) bool.
@@ -45,15 +57,13 @@ class AcceptanceRule(Result):
         scores : (n, L) or (n,) array_like, or predictions of any kind
             From the model and calibrator that the rule was made for.
         groups : (n,) array_like, optional
-            Value of each row in the column that a rule by group was made with. A row with another value is
-            not accepted.
+            Value of each row in the column that a rule by group was made with; by default this column of the
+            predictions. A row with another value is not accepted.
         """
-        if (groups is None) == (self.by == "group"):
-            raise InputError(
-                "this rule has a threshold for each group; pass groups, a value for each row"
-                if groups is None
-                else "this rule has no thresholds by group; leave out groups"
-            )
+        if self.by == "group":
+            groups = self.groups_of(scores, groups)
+        elif groups is not None:
+            raise InputError("this rule has no thresholds by group; leave out groups")
         if isinstance(scores, Announcement):
             scores = predicted_classes(scores)
         if self.by != "class":
@@ -74,18 +84,104 @@ class AcceptanceRule(Result):
             )
         return np.asarray(confidence >= self.thresholds[label])
 
+    def groups_of(self, scores: Scores, groups: Values | None) -> Values:
+        """Return the group of each row: as given, else the column of the predictions that a rule names."""
+        if groups is None and self.column is not None and isinstance(scores, Announcement):
+            return further_column(scores, self.column)
+        if groups is None:
+            raise InputError("this rule has a threshold for each group; pass groups, a value for each row")
+        return groups
+
     def carried_by(self, calibrator: BaseEstimator) -> Any:
         """Return a copy of a fitted calibrator for the same classes, with this rule as `rule_`."""
-        if self.by == "group":
-            raise InputError("a calibrator carries no rule by group; keep the rule, and call its accept")
+        if self.by == "group" and self.column is None:
+            raise InputError(
+                "a calibrator carries a rule by group with the name of its column; pass by as a named Series"
+            )
         n_classes = getattr(calibrator, "n_classes_", 2 if self.of_event else 1)
-        if self.by is not None and n_classes != len(self.thresholds):
+        if self.by == "class" and n_classes != len(self.thresholds):
             raise InputError(
                 f"the rule has thresholds for {len(self.thresholds)} classes, the calibrator has {n_classes}"
             )
-        carrier = copy.copy(calibrator)
-        carrier.rule_ = self
-        return carrier
+        return _carrying(calibrator, self)
+
+    def columns(self, scores: Announcement) -> dict[str, np.ndarray]:
+        """Return what a table of calibrated rows says by this rule."""
+        return {"accept": self.accept(scores)}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LevelAnswers(Result):
+    """The finest level that a `LevelRule` answers in each row, and the answer."""
+
+    level: np.ndarray  #: (n,) int64: Place of the level, 0 for the finest; -1: a person answers
+    answer: np.ndarray  #: (n,) object: Name of the answer; None: a person answers
+    confidence: np.ndarray  #: (n,) float64: Summed probability of the answer, or of the coarsest level's
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LevelRule(Result):
+    """Answer the finest level of a hierarchy of classes at which the summed probability is high enough."""
+
+    levels: tuple[str, ...]  #: H names of levels, the finest first
+    tree: tuple[tuple[str, ...], ...] = field(repr=False)  #: H times L names: each class at each level
+    thresholds: np.ndarray  #: (H,) float64: Least summed probability; infinity answers nothing
+    accuracy: float  #: Promised share of right answers at each level
+    alpha: float  #: The guarantee misses with at most this probability
+    guarantee: str | None  #: Promise about new rows from the same source, if there is any
+
+    def claims(self, proba: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Yield by level the group of each class, (L,), and the most probable group and its score, (n,)."""
+        for place in range(len(self.levels)):
+            paths = list(zip(*self.tree[place:], strict=True))  # equal names below other names are others
+            code = pd.factorize(pd.Series(paths, dtype=object))[0]
+            order = np.argsort(code, kind="stable")
+            starts = np.searchsorted(code[order], np.arange(code.max() + 1))
+            sums = np.add.reduceat(proba[:, order].astype(np.float64), starts, axis=1)
+            top = sums.argmax(axis=1)
+            yield code, top, np.minimum(sums[np.arange(len(top)), top], 1.0)
+
+    def accept(self, scores: Scores) -> LevelAnswers:
+        """Return the answered level of each row, and its answer.
+
+        Parameters
+        ----------
+        scores : (n, L) array_like or `Predictions`
+            Probabilities from the model and calibrator that the rule was made for.
+        """
+        if isinstance(scores, Announcement) and (missing := lacks(scores.kind, "notion:class-wise")):
+            raise InputError(missing)
+        proba = score_matrix(scores, "proba")
+        if proba.shape[1] != len(self.tree[0]):
+            raise InputError(f"the rule is for {len(self.tree[0])} classes; got {proba.shape[1]}")
+        level = np.full(len(proba), -1)
+        answer = np.full(len(proba), None, dtype=object)
+        chosen = np.zeros(len(proba))
+        for place, (code, top, confidence) in enumerate(self.claims(proba)):
+            names = np.array(self.tree[place], dtype=object)[np.unique(code, return_index=True)[1]]
+            mine = (level < 0) & (confidence >= self.thresholds[place])
+            level[mine], answer[mine] = place, names[top[mine]]
+            chosen = np.where(mine | (level < 0), confidence, chosen)
+        return LevelAnswers(level, answer, chosen)
+
+    def carried_by(self, calibrator: BaseEstimator) -> Any:
+        """Return a copy of a fitted calibrator of the same classes, with this rule as `rule_`."""
+        n_classes = getattr(calibrator, "n_classes_", 1)
+        if n_classes != len(self.tree[0]):
+            raise InputError(f"the rule is for {len(self.tree[0])} classes, the calibrator has {n_classes}")
+        return _carrying(calibrator, self)
+
+    def columns(self, scores: Announcement) -> dict[str, np.ndarray]:
+        """Return what a table of calibrated rows says by this rule."""
+        found = self.accept(scores)
+        names = np.array([*self.levels, None], dtype=object)
+        return {"level": names[found.level], "answer": found.answer, "answer_confidence": found.confidence}
+
+
+def _carrying(calibrator: BaseEstimator, rule: AcceptanceRule | LevelRule) -> Any:
+    carrier = copy.copy(calibrator)
+    carrier.rule_ = rule
+    return carrier
 
 
 def predicted_classes(rows: Announcement) -> Announcement:

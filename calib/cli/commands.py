@@ -77,7 +77,6 @@ from calib.cli.input import (
     calibrator_options,
     changed,
     chosen,
-    further_column,
     numbers_by_name,
     read_rows,
     refuse_summary,
@@ -92,6 +91,7 @@ from calib.data.predictions import (
     Announcement,
     BinaryPrediction,
     as_vectors,
+    further_column,
     in_common_classes,
     score_matrix,
 )

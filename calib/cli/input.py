@@ -10,8 +10,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-import pandas as pd
-
 from calib.base.exceptions import InputError
 from calib.base.outputs import check_output
 from calib.cli.streams import PIPE, is_piped, progress_line
@@ -22,7 +20,6 @@ from calib.files.readers.raw_predictions import decided_but_for_labels, divide, 
 from calib.files.readers.reading import read_table
 from calib.files.readers.roles import ChoiceError, Given, Roles, given_columns, models_in
 from calib.files.readers.source import Limits, open_source
-from calib.files.readers.tables import some_names
 
 #: Options that name a file to write.
 OUTPUTS = ("output", "junit", "markdown")
@@ -242,16 +239,6 @@ def numbers_by_name(texts: Sequence[str], what: str) -> dict[str, float]:
             raise InputError(f"{name} is given twice, {numbers[name]:g} and {value:g}; give one")
         numbers[name] = value
     return numbers
-
-
-def further_column(rows: Announcement, name: str) -> pd.Series:
-    """Return a further column of the rows, or raise `InputError`."""
-    table = pd.DataFrame() if rows.metadata is None else rows.metadata
-    if name not in table:
-        raise InputError(
-            f"there is no further column {name[:60]!r}; there are: {some_names(map(str, table)) or 'none'}"
-        )
-    return table[name]
 
 
 def refuse_summary(options: Namespace) -> None:

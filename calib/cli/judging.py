@@ -1,4 +1,4 @@
-"""The command that compares a judge's verdicts with people's labels."""
+"""Commands about who answers: a judge compared with people, and levels of a hierarchy of classes."""
 
 from __future__ import annotations
 
@@ -10,17 +10,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from calib.answers.coarsening import Coarsening
+from calib.answers.coarsening import coarsen as choose_levels
 from calib.answers.judgement import ClassRates, Estimated, JudgeCells, Judgement, LabelPlan, Passing
 from calib.answers.judgement import judge as judge_rows
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
 from calib.base.results import parts
+from calib.cli.assessed import assessed
 from calib.cli.input import Output, refuse_summary
 from calib.cli.streams import deliver, progress_line
 from calib.files.readers.reading import read_table
 from calib.files.readers.source import Limits
 from calib.files.readers.tables import some_names
 from calib.files.readers.writing import write_csv
+from calib.files.saved.document import dumps
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,33 @@ def judge(options: Namespace) -> Output[JudgeData]:
     return Output(
         "\n".join(lines), JudgeData(str(options.file), found, *numbers, passing, passing.sentence, **data)
     )
+
+
+@dataclass(frozen=True)
+class CoarsenData:
+    file: str
+    rule: Coarsening = field(metadata=parts("sentence guarantee accuracy alpha n_samples"))
+    levels: Sequence[
+        Mapping[str, str | int | float]
+    ]  #: By level, the finest first: threshold, answers, accuracy
+
+
+def coarsen(options: Namespace) -> Output[CoarsenData]:
+    """Choose from which summed probability on each level of a hierarchy of classes may answer."""
+    refuse_summary(options)
+    if options.output and not options.calibrator:
+        raise InputError("--output writes a calibrator file with the levels in it; add --calibrator CAL.JSON")
+    tree = dict(read_table(options.tree).columns) if options.tree else None
+    found = assessed(options)
+    rule = choose_levels(
+        found.evidence, tree=tree, accuracy=options.accuracy, alpha=options.alpha, overlap=found.used
+    )
+    lines = [*found.notes, rule.sentence, "", _table(rule.frame())]
+    if options.output:
+        deliver(options.output, dumps(rule.carried_by(found.calibrator)))
+        lines.append(f"wrote {options.output}")
+    levels = [{str(name): cell for name, cell in row.items()} for row in rule.frame().to_dict("records")]
+    return Output("\n".join(lines), CoarsenData(str(options.file), rule, levels))
 
 
 def _by_cell(plan: LabelPlan) -> dict[str, int]:

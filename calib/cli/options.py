@@ -268,6 +268,35 @@ def decide(command: ArgumentParser) -> None:
     _add_seed(command, "the split")
 
 
+def coarsen(command: ArgumentParser) -> None:
+    """Answer each row at the finest level of a hierarchy of classes that keeps an accuracy.
+
+    calib coarsen test.csv --tree taxonomy.csv
+    calib coarsen test.csv --tree taxonomy.csv --accuracy 0.9 --calibrator cal.json -o levels.json
+    calib apply levels.json new.csv -o answered.csv
+
+    Probabilities are summed up the hierarchy. TREE.CSV has a column for each level, such as species, genus
+    and family, and a line for each class, with its name in the first or the last column. Without --tree,
+    class names are paths such as "Felidae;Felis;Felis catus". `apply` writes the level and the answer of each
+    row. The rows must be new to the model and to its calibrator, or the promise does not hold.
+    """
+    _add_file(command)
+    add = command.add_argument
+    add("--tree", metavar="TREE.CSV", help="the levels of each class; default: class names are paths with ;")
+    add(
+        "--accuracy",
+        type=float,
+        default=0.95,
+        metavar="X",
+        help="accuracy to promise at each level; default 0.95",
+    )
+    add("--alpha", type=float, default=0.1, help="the promise misses with this probability; default 0.1")
+    _add_applied(command)
+    add("-o", "--output", metavar="OUT.JSON", help="write this calibrator with the levels in it")
+    _add_split(command)
+    _add_seed(command, "the split")
+
+
 def benefit(command: ArgumentParser) -> None:
     """Print the net benefit of acting on P(Y = 1) at several thresholds.
 
@@ -584,7 +613,7 @@ COMMANDS: dict[str, tuple[Callable[[ArgumentParser], None], ...]] = {
         *(metrics, fit, recommend, apply, gate, decide),
         *(benefit, slices, centres, report, tables, open),
     ),
-    "judging": (judge,),
+    "judging": (judge, coarsen),
     "teaching": (lesson,),
     "light": (check, app, completion),
     "watching": (watch,),

@@ -15,8 +15,8 @@ from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
 from calib.base.outputs import alone
 from calib.base.results import parts
-from calib.cli.input import Output, changed, further_column, read_rows
-from calib.data.predictions import Announcement
+from calib.cli.input import Output, changed, read_rows
+from calib.data.predictions import Announcement, further_column
 from calib.data.times import are_dates
 from calib.files.saved.document import content_of
 from calib.files.saved.monitors import monitor_of

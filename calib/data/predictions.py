@@ -1014,3 +1014,12 @@ def score_matrix(scores: Scores, what: str = "scores") -> np.ndarray:
     if isinstance(scores, BinaryPrediction):
         scores = scores.score[:, None]
     return as_class_scores(scores, what)
+
+
+def further_column(rows: Announcement, name: str) -> pd.Series:
+    """Return a further column of the rows, or raise `InputError`."""
+    table = pd.DataFrame() if rows.metadata is None else rows.metadata
+    if name not in table:
+        held = ", ".join(repr(str(each)[:40]) for each in table.columns[:5]) + ", ..." * (table.shape[1] > 5)
+        raise InputError(f"there is no further column {name[:60]!r}; there are: {held or 'none'}")
+    return table[name]

@@ -18,7 +18,7 @@ from .decisions import (
 )
 from .display import ReliabilityDisplay as ReliabilityDisplay
 from .heat import ClassHeat as ClassHeat, class_heat as class_heat, draw_heat as draw_heat
-from .judged_cells import draw_judgement as draw_judgement
+from .judged_cells import draw_judgement as draw_judgement, draw_levels as draw_levels
 from .model_comparison import draw_model_comparison as draw_model_comparison
 from .model_sweeps import (
     ModelSweeps as ModelSweeps, draw_model_sweeps as draw_model_sweeps, sweep_models as sweep_models,

@@ -1,9 +1,10 @@
-"""How often people agree with a judge, by verdict and confidence."""
+"""How often people agree with a judge by verdict and confidence, and how often levels answer rightly."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from calib.answers.coarsening import Coarsening
 from calib.answers.judgement import Judgement
 from calib.diagrams.style import (
     OKABE_ITO,
@@ -62,3 +63,29 @@ def draw_judgement(judgement: Judgement) -> Figure:
         xaxis={"title": "people agree", "range": [-0.02, 1.04], **PERCENT, "dtick": 0.5},
         **{**room, **rows},
     )
+
+
+def draw_levels(rule: Coarsening) -> Figure:
+    """Draw how often the answers of each level are right, with 95 % intervals, and the promised accuracy."""
+    shown = np.flatnonzero(rule.n_answered > 0)
+    names = [
+        f"{shorten(name, 30)} ({share:.0%} of rows)"
+        for name, share in zip(rule.levels, rule.share.tolist(), strict=True)
+    ]
+    right = rule.right[shown]
+    data = scatter(
+        x=right,
+        y=shown,
+        marker=marks(hues(0.0 * right, right < 0.0), 22 * sizes(rule.share[shown], 1.0)),
+        error_x=interval(right, rule.lower[shown], rule.upper[shown]),
+        customdata=(rule.n_answered[shown], rule.n_wrong[shown], rule.thresholds[shown]),
+        hovertemplate="%{customdata[0]:,} rows answered, %{customdata[1]:,} wrong<br>"
+        "summed probability from %{customdata[2]:.4f}",
+        name="answers that are right",
+    )
+    ends = np.array([-0.5, len(names) - 0.5])
+    data += scatter(x=0 * ends + rule.accuracy, y=ends, mode="lines", name="promised")
+    room = names_above(data, 130 + 34 * max(len(names), 2))
+    rows = named_rows(names, margin=room["margin"], range=[len(names) - 0.5, -0.5], ticks="")
+    low = float(np.min(rule.lower[shown], initial=rule.accuracy))
+    return figure(data, xaxis={"title": "right", "range": [low - 0.02, 1.01], **PERCENT}, **{**room, **rows})

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from calib.answers.advice import PointsPerBinChoice
+from calib.answers.coarsening import Coarsening
 from calib.answers.decision_curves import DecisionCurve, RiskCoverage
 from calib.answers.judgement import Judgement
 from calib.answers.model_tables import ModelComparison
@@ -18,7 +19,7 @@ from calib.diagrams.bin_sweep import EceSweep, draw_ece_sweeps, draw_points_per_
 from calib.diagrams.class_tables import ClassDiagram, draw_class
 from calib.diagrams.decisions import draw_decision_curves, draw_risk_coverage
 from calib.diagrams.heat import ClassHeat, draw_heat
-from calib.diagrams.judged_cells import draw_judgement
+from calib.diagrams.judged_cells import draw_judgement, draw_levels
 from calib.diagrams.matplotlib_axes import on_matplotlib
 from calib.diagrams.model_comparison import draw_model_comparison
 from calib.diagrams.model_sweeps import ModelSweeps, draw_model_sweeps
@@ -44,6 +45,7 @@ ALONE: dict[type, Callable[..., Figure]] = {
     BinZoom: draw_zoom,
     ClassDiagram: draw_class,
     ClassHeat: draw_heat,
+    Coarsening: draw_levels,
     CorpCurve: draw_smoothed,
     Judgement: draw_judgement,
     LoessCurve: draw_smoothed,

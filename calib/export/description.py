@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from calib.base.exceptions import InputError
+from calib.calibrators.acceptance import AcceptanceRule
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
 from calib.calibrators.catalogue import BINARY, VECTOR, method_of
 from calib.calibrators.completed_rows import LEAST_REST, NOTHING
@@ -50,6 +51,8 @@ def describe(calibrator: BaseEstimator, *, logits: bool = False) -> Program:
         program.output("probabilities", matrix, program.n_classes)
         program.output("label", label)
     if rule is not None:
+        if not isinstance(rule, AcceptanceRule) or rule.by == "group":
+            raise InputError("the rule is by groups or levels, which only a calibrator file carries")
         limits = program.constant(rule.thresholds, "f")
         limit = limits.take(label if len(rule.thresholds) > 1 else label * 0)
         program.output("accept", confidence >= limit)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import comb
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
@@ -25,6 +27,7 @@ from calib.answers import choose_actions
 from calib.answers.decision_rules import STARTS, grid, passed, starts_of
 from calib.answers.event_rules import action_counts
 from calib.evidence.rows import as_evidence
+from calib.files.saved import dumps, loads
 
 
 def rows(n: int, seed: int = 0, n_classes: int = 4) -> tuple[np.ndarray, np.ndarray]:
@@ -414,8 +417,16 @@ def test_a_rule_by_group_says_what_it_needs():
         decide(rows, accuracy=0.8, by=kind[:5])
     with pytest.raises(InputError, match="values of a column"):
         decide(rows, accuracy=0.8, by="kind")
-    with pytest.raises(InputError, match="carries no rule by group"):
-        rule.carried_by(PlattScaling().fit(rows.confidence, rows.correct))
+    fitted = PlattScaling().fit(rows.confidence, rows.correct)
+    with pytest.raises(InputError, match="named Series"):
+        rule.carried_by(fitted)
+    named = decide(rows, accuracy=0.8, by=pd.Series(kind, name="type"))
+    loaded = loads(dumps(named.carried_by(fitted))).rule_
+    given = replace(rows, metadata=pd.DataFrame({"type": [*kind[:-1], "never seen"]}))
+    np.testing.assert_array_equal(loaded.accept(given), named.accept(rows, given.metadata["type"]))
+    assert not loaded.accept(given)[-1]
+    with pytest.raises(InputError, match="no further column 'type'"):
+        loaded.accept(replace(rows, metadata=pd.DataFrame({"other": kind})))
 
 
 def test_a_promise_that_the_larger_class_keeps_says_what_happens_to_the_events():

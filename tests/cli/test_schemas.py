@@ -40,6 +40,7 @@ decide rows.csv --by class --cost 20
 decide rows.csv --costs costs.csv
 decide rows.csv --accuracy 0.2 --by site --promise each
 decide p.csv --sensitivity 0.5 --precision 0.1
+coarsen rows.csv --tree tree.csv --accuracy 0.3
 benefit p.csv --from 0.1 --to 0.3 --step 0.1
 benefit p.csv --from 0.1 --to 0.1 --against p.csv
 gate judged.csv --min pass_rate=0.3 --human human
@@ -82,6 +83,7 @@ def write_files(folder):
     rows.to_parquet("folder/rows.parquet")
     happened = np.random.default_rng(0).random(300) < rows["a"]
     rows[["site"]].assign(score=rows["a"], label=happened.astype(int)).to_csv("p.csv", index=False)
+    (folder / "tree.csv").write_text("class,kind\na,1\nb,1\nc,2\n", encoding="utf-8")
     (folder / "costs.csv").write_text("class,act,wait\na,0,1\nb,2,0\nc,3,1\n", encoding="utf-8")
     judged = pd.DataFrame({"verdict": np.where(happened, "pass", "fail"), "confidence": rows["a"]})
     judged["human"] = judged["verdict"].where(np.arange(300) % 3 == 0)

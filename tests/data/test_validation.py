@@ -49,7 +49,11 @@ NEEDED = {
     "notion": "confidence",
     "which": np.arange(5),
 }
-OPTIONS = {"decide": {"accuracy": 0.9}, "gate": {"most": {"ece": 0.5}}}
+OPTIONS = {
+    "coarsen": {"tree": ["a;b", "a;c", "d;e"]},
+    "decide": {"accuracy": 0.9},
+    "gate": {"most": {"ece": 0.5}},
+}
 #: Functions that need one of these although it has a default: labelled predictions may come before it alone.
 NEEDING = {
     "bin_zoom": ("bin",),

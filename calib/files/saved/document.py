@@ -14,10 +14,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from calib.base.exceptions import CalibratorFileError, InputError
-from calib.calibrators.acceptance import AcceptanceRule
+from calib.calibrators.acceptance import AcceptanceRule, LevelRule
 from calib.data.kinds import lacks
 from calib.files.saved.fields import closed, closed_schema, mismatch, short
 from calib.files.saved.origin import (
+    LEVELS,
     NAMES,
     ORIGIN,
     RULE,
@@ -226,7 +227,11 @@ def schema() -> dict[str, Any]:
 
     `load` also checks order, agreement of sizes and counts, finiteness, and the checksum.
     """
-    parts = {"classes": NAMES.schema, "fitted_on": ORIGIN.schema, "rule": RULE.schema}
+    parts = {
+        "classes": NAMES.schema,
+        "fitted_on": ORIGIN.schema,
+        "rule": {"anyOf": [RULE.schema, LEVELS.schema]},
+    }
     shared = {
         "format": {"const": FORMAT},
         "version": {"const": VERSION},
@@ -245,7 +250,7 @@ def schema() -> dict[str, Any]:
 
 def _decode(
     document: dict[str, Any],
-) -> tuple[Layout, dict, dict, tuple[str, ...] | None, FittedOn, AcceptanceRule | None]:
+) -> tuple[Layout, dict, dict, tuple[str, ...] | None, FittedOn, AcceptanceRule | LevelRule | None]:
     layout = layout_named(document["type"], TYPES, "type")
     sizes: dict[str, int] = {}
     params = layout.params.decode(document["params"], "params", sizes)

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 
 from calib.base.exceptions import InputError
 from calib.base.version import __version__
-from calib.calibrators.acceptance import NEVER, AcceptanceRule
+from calib.calibrators.acceptance import NEVER, AcceptanceRule, LevelRule
 from calib.calibrators.multiclass import clusters_of_fit
 from calib.data.equal_rows import MAX_KEYS, smallest_keys
 from calib.data.predictions import BinaryPrediction
@@ -39,6 +39,8 @@ from calib.files.saved.fields import (
 MAX_NAME = 1_000
 #: Most fixes a file records.
 MAX_FIXES = 100
+#: Most levels of a hierarchy of classes.
+MAX_LEVELS = 50
 
 _DATE_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
@@ -96,12 +98,28 @@ RULE = Record(
     {
         "target": choice("accuracy", "reviews", "cost"),
         "value": real(0.0),
-        "by": Maybe(choice("class")),
+        "by": Maybe(choice("class", "group")),
         "alpha": real(0.0, 1.0),
         "of_event": FLAG,
         "thresholds": Array(("T",), 0.0, NEVER),
         "guarantee": Maybe(_LINE),
-    }
+        "groups": Listed(_LINE, distinct=True),
+        "column": Maybe(_LINE),
+    },
+    {"groups": (), "column": None},
+)
+
+#: The rule that answers at levels of a hierarchy, in place of `RULE`.
+LEVELS = Record(
+    {
+        "levels": Listed(_LINE, 2, MAX_LEVELS, size="H"),
+        "tree": Listed(Listed(_LINE, 2), 2, MAX_LEVELS),
+        "thresholds": Array(("H",), 0.0, NEVER),
+        "accuracy": real(0.0, 1.0),
+        "alpha": real(0.0, 1.0),
+        "guarantee": Maybe(_LINE),
+    },
+    make=LevelRule,
 )
 
 
@@ -186,17 +204,27 @@ def encode_origin(
     return ORIGIN.encode(SimpleNamespace(**known))
 
 
-def encode_rule(rule: AcceptanceRule) -> dict[str, Any]:
+def encode_rule(rule: AcceptanceRule | LevelRule) -> dict[str, Any]:
     """Return the rule to store; a threshold that accepts nothing is written as `NEVER`."""
-    return RULE.encode(replace(rule, thresholds=np.minimum(rule.thresholds, NEVER)))
+    record = LEVELS if isinstance(rule, LevelRule) else RULE
+    return record.encode(replace(rule, thresholds=np.minimum(rule.thresholds, NEVER)))
 
 
-def decode_rule(raw: Any, n_classes: int | None) -> AcceptanceRule:
+def decode_rule(raw: Any, n_classes: int | None) -> AcceptanceRule | LevelRule:
     """Return the checked rule of a calibrator of `n_classes` classes (None: of one score)."""
+    if isinstance(raw, dict) and "levels" in raw:
+        found = LEVELS.decode(raw, "rule", {})
+        if len(found.tree) != len(found.levels) or {*map(len, found.tree)} != {n_classes or 0}:
+            raise mismatch("rule.tree", f"a list of {n_classes or 0:,} names for each level", raw["tree"])
+        return replace(found, thresholds=_finite_or_never(found.thresholds))
     values = RULE.decode(raw, "rule", {})
-    expected = 1 if values["by"] is None else n_classes or (2 if values["of_event"] else 1)
+    of_class = n_classes or (2 if values["of_event"] else 1)
+    expected = {None: 1, "class": of_class, "group": len(values["groups"])}[values["by"]]
     thresholds = values.pop("thresholds")
     if len(thresholds) != expected:
         raise mismatch("rule.thresholds", f"a list of {expected:,} numbers", thresholds.tolist())
-    thresholds = np.where(thresholds >= NEVER, np.inf, thresholds)
-    return AcceptanceRule(thresholds=thresholds, **values)
+    return AcceptanceRule(thresholds=_finite_or_never(thresholds), **values)
+
+
+def _finite_or_never(thresholds: np.ndarray) -> np.ndarray:
+    return np.where(thresholds >= NEVER, np.inf, thresholds)

@@ -1,0 +1,213 @@
+"""Answers at the finest level of a hierarchy that keeps an accuracy: species, else genus, else family.
+
+The probability of a group of classes is the sum of theirs. A row is answered at the first level, from the
+finest, at which the most probable group reaches the level's threshold; a person answers all other rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.answers.decision_rules import decide
+from calib.base.exceptions import InputError
+from calib.base.results import Drawn
+from calib.calibrators.acceptance import LevelRule
+from calib.data.equal_rows import Overlap
+from calib.data.predictions import ConfidencePrediction, Scores, Values, score_matrix
+from calib.data.validation import check_alpha, check_share
+from calib.evidence.rows import Rows, Source, as_evidence
+
+#: Between the names of a path such as "Felidae;Felis;Felis catus", the coarsest first.
+SEPARATOR = ";"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Coarsening(LevelRule, Drawn):
+    """A `LevelRule` that `coarsen` chose, with its effect on the rows it was chosen on."""
+
+    n_samples: int  #: Rows
+    n_groups: np.ndarray = field(repr=False)  #: (H,) int64: Groups of classes at each level
+    n_answered: np.ndarray  #: (H,) int64: Rows that are answered at this level
+    n_wrong: np.ndarray  #: (H,) int64: Wrong answers among them
+    #: (H,) float64: Share of right answers (NaN without answers), and its 95 % interval for other rows
+    right: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    unpromised: str | None = None  #: Why nothing is promised although enough answers are right
+
+    def frame(self) -> pd.DataFrame:
+        """Return a row for each level, the finest first."""
+        names = "n_groups n_answered share n_wrong right lower upper".split()
+        table = {name: getattr(self, name) for name in names}
+        return pd.DataFrame({"level": self.levels, "threshold": self.thresholds} | table)
+
+    @property
+    def share(self) -> np.ndarray:
+        """Share of the rows that are answered at each level, (H,) float64."""
+        return self.n_answered / self.n_samples
+
+    @property
+    def sentence(self) -> str:
+        """The share of rows that each level answers, and the promise."""
+        said = [
+            f"{share:.1%} at {level} ({right:.1%} right)" if share else f"none at {level}"
+            for level, share, right in zip(self.levels, self.share, self.right, strict=True)
+        ]
+        words = f"Of {self.n_samples:,} rows, {', '.join(said)} are answered; "
+        words += f"{1.0 - self.share.sum():.1%} are left to a person."
+        if self.guarantee is not None:
+            return f"{words} {self.guarantee}"
+        why = (
+            self.unpromised
+            or f"these rows are too few or too often wrong for an accuracy of {self.accuracy:.4g}"
+        )
+        return f"{words} Nothing is promised: {why}."
+
+
+def coarsen(
+    y_true: Source,
+    scores: Scores | None = None,
+    tree: Mapping[str, Values] | pd.DataFrame | Sequence[str] | None = None,
+    *,
+    accuracy: float = 0.95,
+    alpha: float = 0.1,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
+    overlap: Overlap | None = None,
+) -> Coarsening:
+    """Choose from which summed probability on each level of a hierarchy of classes may answer.
+
+    Parameters
+    ----------
+    y_true, scores
+        As for `calib.ece`: labels and a probability for each class, of rows that neither the model nor its
+        calibrator was fitted on.
+    tree : table, or (L,) sequence of str, optional
+        The hierarchy. A table has a column for each level, such as species, genus and family, a row for each
+        class, and the names of the classes in its first or last column. A sequence holds the path of each
+        class in their order, such as "Felidae;Felis;Felis catus". By default the names of the classes are
+        such paths.
+    accuracy : float in (0, 1), default 0.95
+        At least this share of the answers at each level is to be right.
+    alpha : float in (0, 1), default 0.1
+        The promise misses at any level with at most this probability.
+    sample_weight, cluster, overlap
+        As for `calib.decide`.
+
+    Returns
+    -------
+    Coarsening
+
+    Notes
+    -----
+    Levels are tested in a fixed sequence, the finest first, each with alpha / H by the bound of
+    `calib.decide`. A level is tested on the rows that no finer level answers. The threshold of a finer level
+    depends on rows above it, so that the other rows are still a sample. Rows just below it are wrong more
+    often than usual, which makes the test of the next level more careful.
+
+    Examples
+    --------
+    >>> from calib import Predictions
+    >>> tree = {"species": ["catus", "silvestris", "lupus"], "genus": ["Felis", "Felis", "Canis"]}
+    >>> proba = [[0.97, 0.02, 0.01]] * 200 + [[0.55, 0.43, 0.02]] * 200
+    >>> found = Predictions(proba, [0] * 200 + [0, 1] * 100, class_names=tree["species"])
+    >>> rule = coarsen(found, tree=tree)
+    >>> rule.n_answered.tolist()
+    [200, 200]
+    >>> rule.accept([[0.5, 0.48, 0.02]]).answer.tolist()
+    ['Felis']
+    """
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    if not isinstance(evidence, Rows):
+        raise InputError("levels are chosen row by row; a summary holds only sums")
+    if (missing := evidence.lacks("notion:class-wise")) is not None:
+        raise InputError(missing)
+    check_share(accuracy, "accuracy", 0.95)
+    levels, names = _hierarchy(tree, tuple(map(str, evidence.class_names or ())))
+    nothing = np.full(len(levels), np.inf)
+    asked: dict[str, Any] = {"levels": levels, "tree": names, "accuracy": accuracy}
+    claims = LevelRule(**asked, thresholds=nothing, alpha=check_alpha(alpha), guarantee=None).claims
+    left = np.ones(evidence.n_samples, dtype=bool)
+    thresholds, found, promised, reasons = nothing.copy(), [], False, []
+    for place, (code, top, confidence) in enumerate(claims(score_matrix(evidence.predictions))):
+        rows, answered = np.flatnonzero(left), (0, 0, np.nan, 0.0, 1.0)
+        if len(rows):
+            part = evidence.take(rows)
+            right = code[evidence.labels[rows]] == top[rows]
+            said = ConfidencePrediction(confidence[rows], right, sample_weight=part.predictions.sample_weight)
+            rule = decide(
+                part.of_scores(said), accuracy=accuracy, alpha=alpha, choices=len(levels), overlap=overlap
+            )
+            reasons += [why for why in (rule.unpromised, rule.dependence) if why is not None]
+            if rule.guarantee is not None:
+                thresholds[place], effect, promised = rule.thresholds[0], rule.effect, True
+                answered = effect.n_accepted, effect.n_wrong, effect.accuracy, effect.lower, effect.upper
+                left &= confidence < thresholds[place]
+        found.append((code.max() + 1, *answered))
+    n_groups, n_answered, n_wrong, right, lower, upper = map(np.array, zip(*found, strict=True))
+    guarantee = (
+        f"With probability {1 - alpha:.3g} at least {accuracy:.4g} of the answers at each level are right, "
+        "among new rows from the same source."
+    )
+    return Coarsening(
+        **asked,
+        thresholds=thresholds,
+        alpha=alpha,
+        guarantee=guarantee if promised else None,
+        n_samples=evidence.n_samples,
+        n_groups=n_groups,
+        n_answered=n_answered,
+        n_wrong=n_wrong,
+        right=right,
+        lower=lower,
+        upper=upper,
+        unpromised=reasons[0] if reasons else None,
+    )
+
+
+def _hierarchy(tree: Any, classes: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return the names of the levels, the finest first, and the name of each class at each level."""
+    paths = classes if tree is None else tree
+    if isinstance(paths, Mapping) or hasattr(paths, "columns"):
+        return _table_levels(pd.DataFrame(paths).fillna("").astype(str), classes)
+    if len(paths) != len(classes):
+        raise InputError(f"tree must hold a path for each of {len(classes):,} classes; got {len(paths):,}")
+    parts = [[name.strip() for name in str(path).split(SEPARATOR)] for path in paths]
+    for path, names in zip(paths, parts, strict=True):
+        if len(names) != len(parts[0]) or len(names) == 1:
+            what = "class names are no paths" if tree is None else "paths must have equally many names"
+            raise InputError(
+                f"{what}, at least 2 and joined by {SEPARATOR!r}: {str(paths[0])[:60]!r} has {len(parts[0])}"
+                f", {str(path)[:60]!r} has {len(names)}. Pass tree as a table with a column for each level"
+            )
+    depth = len(parts[0])
+    return tuple(f"level {depth - k}" for k in range(depth)), tuple(zip(*parts, strict=True))[::-1]
+
+
+def _table_levels(
+    table: pd.DataFrame, classes: tuple[str, ...]
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    both = list(table), list(table)[::-1]
+    columns = max(both, key=lambda columns: len(set(classes) & set(table[columns[0]])))
+    held = table[columns[0]]
+    if len(columns) < 2 or not set(classes) <= set(held) or held.duplicated().any():
+        missing = [name for name in classes if name not in set(held)][:3]
+        raise InputError(
+            "tree must have each class once in its first or last column, and a column for each other level; "
+            + (f"it lacks {', '.join(map(repr, missing))}" if missing else "a class is there twice, or alone")
+        )
+    table = table.set_index(columns[0], drop=False).loc[list(classes)].reset_index(drop=True)
+    for fine, coarse in zip(columns[:-1], columns[1:], strict=True):
+        pairs = table[[fine, coarse]].drop_duplicates()
+        twice = pairs[fine][pairs[fine].duplicated()].tolist()
+        if twice:
+            raise InputError(
+                f"{twice[0]!r} in column {fine!r} of tree belongs to several of column {coarse!r}; columns "
+                "must go from the class to ever larger groups, or the other way"
+            )
+    return tuple(map(str, columns)), tuple(tuple(table[name]) for name in columns)
