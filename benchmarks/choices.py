@@ -1,7 +1,8 @@
 """How good choices among calibrators are: `calib.recommend`, the methods marked as best, and fallbacks.
 
 Calibration rows are drawn anew from populations whose truth is known, and the choice is assessed on 20,000
-fresh rows by its expected Brier score and log loss.
+fresh rows by its expected Brier score and log loss. halves: scores are overconfident, and the choice is
+confirmed on the rows it was chosen on, left out in turn, or also on as many others.
 
 orders: rows whose largest probability changes by more than 0.01 if classes come in the reverse order, in the
 fit or in the prediction, where they are put in order by name, or have no names.
@@ -129,6 +130,26 @@ def first_fold(name: str, n_classes: int, n: int) -> Draws:
                 chosen.append(calib.recommend(proba, labels).name)
                 seconds.append(process_time() - begun)
         yield {"same choice": chosen[0] == chosen[1], "share of the processor time": seconds[0] / seconds[1]}
+
+
+#: Sizes of overconfidence by the gap of its accuracy in points, about.
+GAPS = {0: 0.0, 6: 0.4, 10: 0.65}
+
+
+@Table(
+    ("gap in points", "L", "rows"),
+    [*product(GAPS, (2, 5), (300, 900))],
+    times=lambda gap, *sizes: 5 if gap == 0 else 2,
+)
+def halves(gap: int, n_classes: int, n: int) -> Draws:
+    """Yield whether a calibrator chosen on half of the rows is recommended for overconfident scores."""
+    for seed in count():
+        proba = scores(seed, n, n_classes)
+        labels = draw_labels(overconfident(proba, GAPS[gap]), np.random.default_rng(seed))
+        rows, others = slice(None, n // 2), slice(n // 2, None)
+        found = calib.recommend(proba[rows], labels[rows], confirm=(proba[others], labels[others]))
+        alone = calib.recommend(proba[rows], labels[rows])
+        yield {"by this half": alone.name != "none", "by both halves": found.name != "none"}
 
 
 CHANGES = {"mean change in Brier": "+.5f", "in log loss": "+.5f"}

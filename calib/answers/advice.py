@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, cast
+from dataclasses import dataclass, field, fields
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
 from sklearn.base import BaseEstimator, clone
 
 from calib.answers.calibrated import calibrated_scores, fit_on, losses_if_wrong, vector_losses
-from calib.answers.confirmation import SCORES, Confirmation, Verdict, confirm_choice
+from calib.answers.confirmation import SCORES, Confirmation, confirm_choice, confirmed, together
 from calib.base.exceptions import InputError
-from calib.base.interval_words import hidden_words, with_interval
 from calib.base.parallel import one_blas_thread
 from calib.base.results import Drawn, Result
-from calib.calibrators.catalogue import full_name, methods_of_kind, named_methods
+from calib.calibrators.catalogue import methods_of_kind, named_methods
 from calib.calibrators.curves import Logistic
 from calib.calibrators.effort import fit_seconds
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.calibrators.ridge_choice import CROSS_VALIDATED
 from calib.calibrators.scaling import VectorScaling
-from calib.data.defaults import LEVEL, RANDOM_STATE
+from calib.data.defaults import RANDOM_STATE
 from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import Announcement, Predictions, Scores, Values
 from calib.data.splits import stratified_folds
 from calib.data.validation import check_count
 from calib.evidence.row_scores import error_share, row_values, weighted_mean
 from calib.evidence.rows import Rows, Source, known_rows
-from calib.stats.many import improvements
+from calib.stats.bootstrap import paired_intervals_of
 
 #: Name of the recommendation to leave the scores as they are.
 NONE = "none"
@@ -63,9 +61,6 @@ MOST_FITS, MOST_PAIRS = 25_000, 500_000
 #: Standard errors by which a simpler candidate rules out a slow one in both scores of the first fold.
 RULED_OUT = 0.5
 
-#: Standard normal quantile of an interval of one score alone.
-ALONE = float(ndtri((1.0 + LEVEL) / 2.0))
-
 #: A k is tried if problems with at least this share of the rows can fill a bin of k points in a fold.
 FILLED = 0.9
 
@@ -76,7 +71,7 @@ class Candidate:
     #: Mean losses of the rows, each calibrated by a fit to the other folds
     brier: float
     log_loss: float
-    #: Base model minus calibrator, with 95 % intervals that hold at once for all candidates and both losses
+    #: Base model minus calibrator, with the 95 % interval of this candidate and score alone
     brier_improvement: float
     brier_lower: float
     brier_upper: float
@@ -93,50 +88,34 @@ class Recommendation(Result):
     name: str  #: Name of the calibrator in the catalogue, or "none": leave the scores as they are
     #: fitted calibrator or None: Fitted on all calibration rows; None if the name is "none"
     calibrator: BaseEstimator
-    reason: str  #: Why, in one sentence with numbers
+    effect: str  #: What the choice changes, and how it was chosen
     table: pd.DataFrame  #: One row per `Candidate` of all folds, lowest Brier score first
     left_out: dict[str, str]  #: Candidates that were not tried, and why
     ruled_out: dict[str, str]  #: Candidates that the first fold ruled out, and why
     #: Calibration rows on which the candidates were tried, and all of them
     n_tried: int
     n_samples: int
-    few: str | None = None  #: Why nothing is recommended, whatever the table says: too few wrong rows
-    #: Effect of the recommended calibrator on the rows given as `confirm`
-    confirmation: Confirmation | None = None
+    #: Effect of the choice on rows that it was not fitted on; None if too few rows are wrong
+    confirmation: Confirmation | None
 
     def frame(self) -> pd.DataFrame:
         """Return the table of the candidates."""
         return self.table
 
     @property
+    def reason(self) -> str:
+        """What is recommended, and why."""
+        head = "Leave the scores as they are" if self.calibrator is None else f"{self.name} is recommended"
+        return f"{head}: {self.effect}"
+
+    @property
     def tried(self) -> list[str]:
         """Names of the candidates that were tried."""
         return [*(name for name in self.table["method"] if name != NONE), *self.ruled_out]
 
-    @property
-    def confirmed(self) -> Verdict | None:
-        """Verdict of the rows given as `confirm`; None without such rows or without a recommendation."""
-        return None if self.confirmation is None else self.confirmation.verdict
-
     def rows_words(self) -> str:
         """Say on which rows the candidates were tried."""
-        if self.n_tried == self.n_samples:
-            return f"the {self.n_samples:,} calibration rows"
-        return f"{self.n_tried:,} of the {self.n_samples:,} calibration rows, drawn at random"
-
-    def words(self, name: str | None = None) -> str:
-        """Say what was chosen (by `name`), on which rows, and whether other rows confirm it."""
-        tried = f"{len(self.tried):,} calibrators tried on {self.rows_words()}"
-        if self.calibrator is None:
-            best = self.table[self.table["method"] != NONE].iloc[0]
-            if self.few is not None:
-                return f"None of {tried} can be recommended: {self.few}."
-            hidden = hidden_words(
-                best["brier_lower"], best["brier_upper"], LEVEL, "An improvement in Brier score"
-            )
-            return f"None of {tried} clearly helps. {hidden}."
-        chosen = f"{name or full_name(self.calibrator)}, chosen among {tried}"
-        return f"{chosen}{'.' if self.confirmation is None else f': {self.confirmation.words()}.'}"
+        return _rows_words(self.n_tried, self.n_samples)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -216,7 +195,7 @@ def recommend(
         As for `calib.Predictions`; by default the ids of `proba`, copies of rows, or rows that a test
         suspects to belong together: they stay in one fold, which is the more careful choice.
     confirm : labelled predictions or (proba, y), optional
-        Other rows, on which the chosen calibrator is tested once.
+        Other rows, on which the chosen calibrator is tested once, too.
     max_rows, random_state : int
         Size of the stratified sample that the candidates are tried on, and the seed of the folds.
     progress : callable, optional
@@ -225,8 +204,7 @@ def recommend(
     Returns
     -------
     Recommendation
-        `name`, `calibrator` (fitted on all rows), `reason`, `table`, `left_out`, and with `confirm`
-        `confirmed`: "better", "no clear change" or "worse".
+        `name`, `calibrator` (fitted on all rows), `reason`, `table`, `left_out` and `confirmation`.
 
     Raises
     ------
@@ -236,16 +214,18 @@ def recommend(
     Notes
     -----
     Each candidate is fitted and scored in 5 folds, stratified by class, by the Brier score and the log loss
-    of whole vectors (`calib.answers.calibrated.vector_losses`). It helps if both are distinguishably below
-    the base model's (95 % interval for all candidates and both scores at once) or, if that holds for no
-    candidate, if one is and the other is not distinguishably above (95 % interval of it alone). If none
-    helps, scores stay as they are. Otherwise the recommendation fits the fewest numbers among the candidates
-    that help and are within one standard error of the lowest scores, the mean of both (Breiman, Friedman,
-    Olshen & Stone 1984, section 3.4.3), or is the closest to them.
-    Nothing is recommended if fewer than `MIN_WRONG` rows are wrong, or right.
+    of whole vectors (`calib.answers.calibrated.vector_losses`). The choice fits the fewest numbers among the
+    candidates within one standard error of the lowest scores, the mean of both (Breiman, Friedman, Olshen &
+    Stone 1984, section 3.4.3), or is the closest to them.
 
-    Candidates that take long are ruled out after the first fold if a simpler one is better in both scores
-    there. They still count in the intervals of the others.
+    The choice is recommended if one score improves distinguishably and the other does not become
+    distinguishably worse (95 % intervals of both scores at once) on rows it was chosen and fitted without:
+    the rows of each fold with the choice of the other folds, together with the rows of `confirm`. If the
+    effect on the rows of `confirm` differs distinguishably, they decide alone. So nothing is lost to the
+    number of candidates, and all rows count.
+
+    Nothing is recommended if fewer than `MIN_WRONG` rows are wrong, or right. Candidates that take long are
+    ruled out after the first fold if a simpler one is better in both scores there.
 
     Examples
     --------
@@ -270,43 +250,36 @@ def recommend(
     candidates, left_out = _candidates(methods, tried.n_samples, size // rows.n_samples)
     with one_blas_thread():
         trial = _cross_validated(candidates, tried, left_out, random_state, progress)
-    names = list(trial.losses)
-    if len(names) + len(trial.ruled_out) == 1:
+    if len(trial.losses) + len(trial.ruled_out) == 1:
         raise InputError(f"no candidate can be tried: {'; '.join(left_out.values())}")
+    name, n_close = trial.choice()
     few = None if "every label" in rows.has else _too_few(tried)
-    comparison = trial.compared(tried)
-    helping = np.flatnonzero(comparison.helps & (few is None))
-    excess = trial.excess([names[place] for place in helping], tried)
-    least = float(excess.min(initial=np.inf))
-    close = np.flatnonzero(excess <= max(1.0, least))
-    simplest = min(close, key=lambda at: (trial.numbers[names[helping[at]]], excess[at]), default=None)
-    chosen = 0 if simplest is None else int(helping[simplest])
-    means = np.array(
-        [weighted_mean(values, tried.weights) for name in names for values in trial.losses[name]]
-    )
-    columns = [*means.reshape(-1, 2).T]
-    for score in range(2):
-        columns += [comparison.improvement[:, score], comparison.lower[:, score], comparison.upper[:, score]]
-    numbers = [trial.numbers[name] for name in names]
-    table = pd.DataFrame([Candidate(*cells) for cells in zip(names, *columns, numbers, strict=True)])
-    reason = f"Leave the scores as they are: {few}."
+    found, confirmation, effect = None, None, f"{few}."
     if few is None:
-        counts = len(names) + len(trial.ruled_out) - 1, tried.n_samples, rows.n_samples
-        promising = chosen or 1 + int(comparison.ratio[1:].max(axis=1).argmax())
-        reason = _reason(table, chosen, promising, counts, (len(helping), len(close), least))
+        found = fit_on(clone(candidates[name]), rows)
+        confirmation = trial.confirmation()
+        if confirm is not None:
+            given = (confirm,) if isinstance(confirm, Announcement) else confirm
+            others = Rows(_counted(*given).predictions)
+            after = others.of_scores(calibrated_scores(found, others.predictions))
+            confirmation = together(confirmation, confirm_choice(others, after))
+        effect = _effect(name, n_close, trial, confirmation, _rows_words(tried.n_samples, rows.n_samples))
     if not (evidence.is_declared or evidence.clusters.independent):
         n_clusters = evidence.clusters.n_clusters
-        reason += f" Rows that belong together, or may, count as {n_clusters:,} clusters in this comparison."
-    table = table.sort_values("brier", kind="stable", ignore_index=True)
-    fitted = fit_on(clone(candidates[names[chosen]]), rows) if chosen else None
-    confirmation = None
-    if fitted is not None and confirm is not None:
-        given = (confirm,) if isinstance(confirm, Announcement) else confirm
-        others = Rows(_counted(*given).predictions)
-        confirmation = confirm_choice(others, others.of_scores(calibrated_scores(fitted, others.predictions)))
-    sizes = tried.n_samples, rows.n_samples
-    out = left_out, trial.ruled_out
-    return Recommendation(names[chosen], fitted, reason, table, *out, *sizes, few, confirmation)
+        effect += f" Rows that belong together, or may, count as {n_clusters:,} clusters in this comparison."
+    if confirmation is None or confirmation.verdict != "better":
+        name, found = NONE, None
+    return Recommendation(
+        name=name,
+        calibrator=found,
+        effect=effect,
+        table=trial.table(),
+        left_out=left_out,
+        ruled_out=trial.ruled_out,
+        n_tried=tried.n_samples,
+        n_samples=rows.n_samples,
+        confirmation=confirmation,
+    )
 
 
 def _too_few(rows: Rows) -> str | None:
@@ -375,31 +348,16 @@ def choose_points_per_bin(
     pairs = np.concatenate(
         [np.arange(problems.offsets[problem], problems.offsets[problem + 1]) for problem in drawn]
     )
-    scores, outcomes = problems.scores[pairs].astype(np.float64), problems.outcomes[pairs]
-    weights = problems.weights[pairs]
     losses = np.zeros((len(tried), len(pairs)))
     ends = sizes[drawn].cumsum()
     for first, last in zip(ends - sizes[drawn], ends, strict=True):
-        unit = evidence.clusters.take(problems.rows[pairs[first:last]]).code
+        own = pairs[first:last]
+        points = problems.scores[own].astype(np.float64), problems.outcomes[own]  # ascending, as problems are
+        weights = problems.weights[own] if problems.is_weighted else None
+        unit = evidence.clusters.take(problems.rows[own]).code
         for _ in range(repeats):
             fold = (generator.permutation(unit.max() + 1) % N_FOLDS)[unit]
-            for held_out in (fold == number for number in range(N_FOLDS)):
-                fit_rows, at = first + np.flatnonzero(~held_out), first + np.flatnonzero(held_out)
-                points = scores[fit_rows], outcomes[fit_rows]  # ascending, as problems are
-                tried_bins: dict[int, np.ndarray] = {}  # several k can give a small problem the same bins
-                for position, k in enumerate(tried):
-                    if len(fit_rows) < k or not len(at):
-                        losses[position, at] += (scores[at] - outcomes[at]) ** 2 / repeats
-                        continue
-                    binning = HistogramBinning(points_per_bin=int(k))
-                    n_bins = binning.bins_for(len(fit_rows))
-                    if n_bins not in tried_bins:
-                        if problems.is_weighted:
-                            binning.fit(*points, weights[fit_rows])
-                        else:
-                            binning.fit_sorted(*points)
-                        tried_bins[n_bins] = (binning.curve_(scores[at]) - outcomes[at]) ** 2 / repeats
-                    losses[position, at] += tried_bins[n_bins]
+            losses[:, first:last] += _held_out_errors(*points, weights, fold, tried) / repeats
     n_samples = problems.n_samples
     by_row = np.array([np.bincount(problems.rows[pairs], loss, n_samples) for loss in losses])
     by_row *= n_samples / len(pairs)  # a row can be in several problems, or, if they are a sample, in none
@@ -415,10 +373,35 @@ def choose_points_per_bin(
         points_per_bin=tried,
         brier=mean,
         standard_error=error,
-        base_brier=weighted_mean((scores - outcomes) ** 2, weights),
+        base_brier=weighted_mean(
+            (problems.scores[pairs].astype(np.float64) - problems.outcomes[pairs]) ** 2,
+            problems.weights[pairs],
+        ),
         best=int(tried[best]),
         chosen=int(tried[chosen]),
     )
+
+
+def _held_out_errors(
+    scores: np.ndarray, outcomes: np.ndarray, weights: np.ndarray | None, fold: np.ndarray, tried: np.ndarray
+) -> np.ndarray:
+    """Return squared errors (k, m) of binnings with each number of points, fitted without the row's fold."""
+    errors = np.tile((scores - outcomes) ** 2, (len(tried), 1))
+    for held_out in (fold == number for number in range(N_FOLDS)):
+        n_inside = int((~held_out).sum())
+        fits: dict[int, np.ndarray] = {}  # several k can give a small problem the same bins
+        for position in np.flatnonzero(tried <= n_inside) if held_out.any() else ():
+            binning = HistogramBinning(points_per_bin=int(tried[position]))
+            n_bins = binning.bins_for(n_inside)
+            if n_bins not in fits:
+                points = scores[~held_out], outcomes[~held_out]
+                if weights is None:
+                    binning.fit_sorted(*points)
+                else:
+                    binning.fit(*points, weights[~held_out])
+                fits[n_bins] = (binning.curve_(scores[held_out]) - outcomes[held_out]) ** 2
+            errors[position, held_out] = fits[n_bins]
+    return errors
 
 
 def _counted(
@@ -454,36 +437,38 @@ def tried_rows(
 def _candidates(
     methods: Mapping[str, Any] | None, n_samples: int, n_classes: int
 ) -> tuple[dict[str, Any], dict[str, str]]:
+    offered, left_out = methods, {}
+    if offered is None:
+        offered = {name: each for name, each in named_methods(None).items() if _gives_probabilities(each)}
+        left_out = {name: why for name, each in offered.items() if (why := _only_if_named(each))}
     candidates: dict[str, Any] = {}
-    left_out: dict[str, str] = {}
-    if methods is None:
-        methods = {
-            name: method for name, method in named_methods(None).items() if _gives_probabilities(method)
-        }
-        for name, calibrator in methods.items():
-            if isinstance(calibrator, VectorScaling):
-                left_out[name] = (
-                    "it depends on which class is last, unlike SVS; name it in `methods` to try it"
-                )
-            elif CROSS_VALIDATED in calibrator.get_params(deep=False).values():
-                left_out[name] = (
-                    "its ridge, chosen anew in every fold, takes long; name it in `methods` to try it"
-                )
-        methods = {name: method for name, method in methods.items() if name not in left_out}
-    rows_of_fold = n_samples * (N_FOLDS - 1) // N_FOLDS
-    for name, calibrator in methods.items():
-        parameters = getattr(calibrator, "n_parameters", lambda n_classes: 0)(n_classes)
-        if parameters > rows_of_fold and calibrator.overfit_words(rows_of_fold, n_classes):
-            left_out[name] = f"it has {parameters:,} parameters for {rows_of_fold:,} rows of a fold"
-        elif (n_samples * n_classes > MOST_SCORES and not _is_light(calibrator, parameters, n_classes)) or (
-            N_FOLDS * fit_seconds(calibrator, n_samples, n_classes) > MAX_SECONDS
-        ):
-            left_out[name] = (
-                f"fitting it {N_FOLDS} times to {n_samples:,} x {n_classes:,} scores would take too long"
-            )
-        else:
+    for name, calibrator in offered.items():
+        if name in left_out:
+            continue
+        if (why := _too_large(calibrator, n_samples, n_classes)) is None:
             candidates[name] = calibrator
+        else:
+            left_out[name] = why
     return candidates, left_out
+
+
+def _only_if_named(calibrator: BaseEstimator) -> str | None:
+    if isinstance(calibrator, VectorScaling):
+        return "it depends on which class is last, unlike SVS; name it in `methods` to try it"
+    if CROSS_VALIDATED in calibrator.get_params(deep=False).values():
+        return "its ridge, chosen anew in every fold, takes long; name it in `methods` to try it"
+    return None
+
+
+def _too_large(calibrator: Any, n_samples: int, n_classes: int) -> str | None:
+    rows_of_fold = n_samples * (N_FOLDS - 1) // N_FOLDS
+    parameters = getattr(calibrator, "n_parameters", lambda n_classes: 0)(n_classes)
+    if parameters > rows_of_fold and calibrator.overfit_words(rows_of_fold, n_classes):
+        return f"it has {parameters:,} parameters for {rows_of_fold:,} rows of a fold"
+    sorts_many = n_samples * n_classes > MOST_SCORES and not _is_light(calibrator, parameters, n_classes)
+    if sorts_many or N_FOLDS * fit_seconds(calibrator, n_samples, n_classes) > MAX_SECONDS:
+        return f"fitting it {N_FOLDS} times to {n_samples:,} x {n_classes:,} scores would take too long"
+    return None
 
 
 def _gives_probabilities(calibrator: BaseEstimator) -> bool:
@@ -500,86 +485,80 @@ def _is_light(calibrator: BaseEstimator, parameters: int, n_classes: int) -> boo
     return 0 < parameters < n_classes
 
 
-class _Comparison(NamedTuple):
-    """Improvements of both scores by each candidate, (m, 2) each; the first are the scores as they are."""
-
-    improvement: np.ndarray
-    error: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-
-    @property
-    def helps(self) -> np.ndarray:
-        """Whether both scores improve distinguishably, or one without harm to the other."""
-        better, worse = self.lower > 0.0, self.improvement < -ALONE * self.error
-        both = better.all(axis=1)  # candidates that improve both leave no place to others
-        return np.asarray(both if both.any() else better.any(axis=1) & ~worse.any(axis=1))
-
-    @property
-    def ratio(self) -> np.ndarray:
-        """Improvements in standard errors."""
-        return np.divide(self.improvement, self.error, out=np.zeros(self.error.shape), where=self.error > 0.0)
-
-
 @dataclass
 class _Trial:
-    """Losses of the rows by candidate, each calibrated by a fit to the other folds: Brier score, log loss."""
+    """Candidates in folds: losses of the rows, each calibrated by a fit to the other folds."""
 
-    losses: dict[str, np.ndarray]  #: (2, n) by name, first of the scores as they are
-    wrong: dict[str, np.ndarray]  #: (2,): mean losses of wrong rows
-    numbers: dict[str, int]  #: Numbers fitted
+    rows: Rows
+    fold: np.ndarray  #: (n,): Fold of each row
+    numbers: dict[str, int]  #: Numbers fitted, by name
+    losses: dict[str, np.ndarray]  #: (2, n): Brier score and log loss; the scores as they are come first
+    wrong: dict[str, np.ndarray]  #: (5, 2): Mean losses of wrong rows of each fold
     ruled_out: dict[str, str] = field(default_factory=dict)  #: Ruled out by the first fold, and why
-    #: (r,), (m, 2, r): Rows of the first fold, and the losses of all candidates there
-    first: np.ndarray = field(init=False)
-    begun: np.ndarray = field(init=False)
 
-    def compared(self, rows: Rows) -> _Comparison:
-        """Compare all candidates with the scores as they are."""
-        losses, wrong = np.array(list(self.losses.values())), np.array(list(self.wrong.values()))
-        unseen = np.zeros(wrong.shape)
-        if "every label" not in rows.predictions.has:
-            one_more = error_share(rows.predictions, rows.weights, rows.clusters)
-            unseen = one_more * (wrong - losses @ rows.weights / rows.weights.sum())
-        family = (_changes(self.begun), rows.take(self.first)) if self.ruled_out else None
-        found = improvements(_changes(losses), rows, unseen=_changes(unseen[:, :, None])[:, 0], family=family)
-        parts = (found.improvement, found.standard_error, found.lower, found.upper)
-        return _Comparison(*(np.append(0.0, part).reshape(-1, 2) for part in parts))
-
-    def excess(self, names: list[str], rows: Rows) -> np.ndarray:
-        """Return how many standard errors each is above the lowest of these, the mean of both scores."""
+    def choice(self, inside: np.ndarray | None = None) -> tuple[str, int]:
+        """Return the simplest candidate close to the lowest scores, of some rows, and how many are close."""
+        rows = self.rows if inside is None else self.rows.take(inside)
+        names = [name for name in self.losses if name != NONE]
         excess = np.zeros((2, len(names)))
-        if names:
-            for score in range(2):
-                losses = np.array([self.losses[name][score] for name in names])
-                lowest = losses[(losses @ rows.weights).argmin()]
-                mean, error = _mean_and_error(losses - lowest, rows)
-                excess[score] = np.divide(mean, error, out=np.zeros(len(names)), where=error > 0.0)
-        return excess.mean(axis=0)
+        for score in range(2):
+            losses = np.array([self.losses[name][score] for name in names])
+            losses = losses if inside is None else losses[:, inside]
+            mean, error = _mean_and_error(losses - losses[(losses @ rows.weights).argmin()], rows)
+            excess[score] = np.divide(mean, error, out=np.zeros(len(names)), where=error > 0.0)
+        both = excess.mean(axis=0)
+        close = np.flatnonzero(both <= max(1.0, both.min()))
+        best = min(close, key=lambda at: (self.numbers[names[at]], both[at]))
+        return names[best], len(close)
 
-    def rule_out(self, rows: Rows, slow: set[str], first: np.ndarray) -> None:
+    def confirmation(self) -> Confirmation:
+        """Return the effect on each fold of the choice on the other folds."""
+        losses, wrong = self.losses[NONE].copy(), self.wrong[NONE].copy()
+        for number in range(N_FOLDS):
+            out = self.fold == number
+            name, _ = self.choice(np.flatnonzero(~out))
+            losses[:, out], wrong[number] = self.losses[name][:, out], self.wrong[name][number]
+        return confirmed(self.rows, self.losses[NONE], losses, self.unseen(losses, wrong))
+
+    def unseen(self, losses: np.ndarray, wrong: np.ndarray) -> np.ndarray:
+        """Return by how much one more wrong row changes the mean differences from the base model, (2,)."""
+        if "every label" in self.rows.predictions.has:
+            return np.zeros(2)
+        share = error_share(self.rows.predictions, self.rows.weights, self.rows.clusters)
+        weights = self.rows.weights / self.rows.weights.sum()
+        more = (wrong - self.wrong[NONE]).mean(axis=0) - (losses - self.losses[NONE]) @ weights
+        return np.asarray(share * more)
+
+    def table(self) -> pd.DataFrame:
+        """Return one row per `Candidate`."""
+        base = self.losses[NONE]
+        unseen = np.array([self.unseen(self.losses[name], self.wrong[name]) for name in self.losses])
+        changes = []
+        for place, score in enumerate(SCORES):
+            each = np.array([losses[place] for losses in self.losses.values()])
+            changes.append(paired_intervals_of(base[place], each, score, self.rows, unseen=unseen[:, place]))
+        found = []
+        for name, brier, log_loss in zip(self.losses, *changes, strict=True):
+            gains = [np.array([each.difference, each.upper, each.lower]) for each in (brier, log_loss)]
+            ends = (0.0 - np.concatenate(gains)).tolist()  # 0 -, so that the base model has 0, not -0
+            found.append((name, brier.estimate_b, log_loss.estimate_b, *ends, self.numbers[name]))
+        table = pd.DataFrame(found, columns=[column.name for column in fields(Candidate)])
+        return table.sort_values("brier", kind="stable", ignore_index=True)
+
+    def rule_out(self, slow: set[str]) -> None:
         """Drop the slow candidates that a simpler one beats in both scores on the rows of the first fold."""
-        begun = {name: values[:, first] for name, values in self.losses.items()}
-        self.first, self.begun, those = (
-            np.flatnonzero(first),
-            np.array(list(begun.values())),
-            rows.take(first),
-        )
-        if those.clusters.n_among(np.ones(those.n_samples, dtype=bool)) < MIN_WRONG:
+        first = self.fold == 0
+        rows, begun = self.rows.take(first), {name: values[:, first] for name, values in self.losses.items()}
+        if rows.clusters.n_among(np.ones(rows.n_samples, dtype=bool)) < MIN_WRONG:
             return
         for name in sorted(slow & begun.keys()):
             for simpler in (other for other in begun if self.numbers[other] < self.numbers[name]):
-                mean, error = _mean_and_error(begun[name] - begun[simpler], those)
+                mean, error = _mean_and_error(begun[name] - begun[simpler], rows)
                 if (mean > RULED_OUT * error).all():
                     than = "scores as they are" if simpler == NONE else simpler
                     self.ruled_out[name] = f"both scores of the first fold are worse than by {than}"
                     del self.losses[name], self.wrong[name]
                     break
-
-
-def _changes(losses: np.ndarray) -> np.ndarray:
-    """Return zeros, and the losses (m, 2, n) minus the first candidate's in rows."""
-    n_rows = losses.shape[-1]
-    return np.concatenate([np.zeros((1, n_rows)), (losses[1:] - losses[0]).reshape(-1, n_rows)])
 
 
 def _cross_validated(
@@ -593,32 +572,27 @@ def _cross_validated(
     rows = evidence.predictions.with_metadata(None)
     fold = stratified_folds(evidence.labels, N_FOLDS, random_state, evidence.clusters.code)
     names = (NONE, *candidates)
-    trial = _Trial(
-        losses={name: np.empty((2, rows.n_samples)) for name in names},
-        wrong={name: np.zeros(2) for name in names},
-        numbers={NONE: 0},
-    )
+    losses = {name: np.empty((2, rows.n_samples)) for name in names}
+    trial = _Trial(evidence, fold, {NONE: 0}, losses, {name: np.zeros((N_FOLDS, 2)) for name in names})
     for number in range(N_FOLDS):
         out = fold == number
         inside, outside = rows.take(~out), rows.take(out)
         for position, name in enumerate(list(trial.losses)):
             if progress:
                 progress((number + position / len(trial.losses)) / N_FOLDS, name)
-            scored = outside
-            if name != NONE:
-                try:
-                    fitted = fit_on(clone(candidates[name]), inside)
-                    scored = calibrated_scores(fitted, outside)
-                except InputError as refusal:
-                    left_out[name] = str(refusal)
-                    del trial.losses[name], trial.wrong[name]
-                    continue
-                trial.numbers[name] = fitted_numbers(fitted)
+            try:
+                fitted = None if name == NONE else fit_on(clone(candidates[name]), inside)
+                scored = outside if fitted is None else calibrated_scores(fitted, outside)
+            except InputError as refusal:
+                left_out[name] = str(refusal)
+                del trial.losses[name], trial.wrong[name]
+                continue
+            trial.numbers[name] = 0 if fitted is None else fitted_numbers(fitted)
             trial.losses[name][:, out] = list(vector_losses(scored, outside).values())
             if "every label" not in outside.has:
-                trial.wrong[name] += np.array(list(losses_if_wrong(scored, outside).values())) / N_FOLDS
+                trial.wrong[name][number] = list(losses_if_wrong(scored, outside).values())
         if number == 0:
-            trial.rule_out(evidence, _slow(candidates, rows), out)
+            trial.rule_out(_slow(candidates, rows))
     return trial
 
 
@@ -659,40 +633,21 @@ def fitted_numbers(calibrator: BaseEstimator) -> int:
     return sum(array.size for array in arrays if array.dtype.kind == "f")
 
 
-def _reason(
-    table: pd.DataFrame,
-    chosen: int,
-    shown: int,
-    counts: tuple[int, int, int],
-    helping: tuple[int, int, float],
-) -> str:
-    """Say why a candidate is chosen, or none, with the scores of the chosen or the most promising one."""
-    n_candidates, n_tried, n_samples = counts
-    base, entry = table.iloc[0], table.iloc[shown]
-    rows = f"{n_tried:,}" if n_tried == n_samples else f"{n_tried:,} of {n_samples:,}"
-    how = f"in {N_FOLDS}-fold cross-validation on {rows} calibration rows"
-    scores = " and ".join(
-        f"{title} {entry[key]:.4f} against the base model's {base[key]:.4f}, improvement "
-        + with_interval(*(entry[f"{key}_{part}"] for part in ("improvement", "lower", "upper")), sign="+")
-        for key, title in SCORES.items()
-    )
-    at_once = f"95 % intervals for all {n_candidates} calibrators and both scores at once"
-    if not chosen:
-        return (
-            f"Leave the scores as they are: {how}, no calibrator improves the Brier score or the log loss "
-            f"distinguishably without harm to the other. The closest is {entry['method']}: {scores} "
-            f"({at_once})."
-        )
-    n_helping, n_close, excess = helping
-    if n_helping == 1:
-        why = "no other calibrator helps as clearly"
-    elif excess > 1.0:
-        why = f"of the {n_helping} that help, it is closest to both lowest scores"
-    elif n_close == 1:
-        why = f"of the {n_helping} that help, it alone is within one standard error of both lowest scores"
-    else:
+def _rows_words(n_tried: int, n_samples: int) -> str:
+    if n_tried == n_samples:
+        return f"the {n_samples:,} calibration rows"
+    return f"{n_tried:,} of the {n_samples:,} calibration rows, drawn at random"
+
+
+def _effect(name: str, n_close: int, trial: _Trial, confirmation: Confirmation, rows: str) -> str:
+    """Say what the choice changes on rows it was not fitted on, and how it was chosen."""
+    why = "it is closest to the lowest Brier score and log loss"
+    if n_close > 1:
         why = (
-            f"of the {n_close} that help and are within one standard error of both lowest scores, it fits "
-            f"the fewest numbers, {entry['numbers']:,}"
+            f"of the {n_close} within one standard error of the lowest Brier score and log loss, it fits the "
+            f"fewest numbers, {trial.numbers[name]:,}"
         )
-    return f"{entry['method']} is recommended: {how}, {scores} ({at_once}); {why}."
+    words = confirmation.words("the choice", "the choice and the fit")
+    n_tried = len(trial.losses) - 1 + len(trial.ruled_out)
+    chosen = f"{name} is chosen among {n_tried:,} calibrators by {N_FOLDS}-fold cross-validation on {rows}"
+    return f"{words}. {chosen}: {why}."

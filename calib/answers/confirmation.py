@@ -17,9 +17,12 @@ from calib.base.interval_words import (
 from calib.base.results import Result
 from calib.data.defaults import LEVEL
 from calib.evidence.rows import Rows
-from calib.stats.bootstrap import Metric, PairedInterval, paired_intervals_of
+from calib.stats.bootstrap import PairedInterval, paired_intervals_of
 
 Verdict = Literal["better", "no clear change", "worse"]
+
+#: Coverage of the interval of each of the two scores, if both are to hold at once (Bonferroni).
+ALONE = 1.0 - (1.0 - LEVEL) / 2.0
 
 #: Name of each score in sentences.
 SCORES = {"brier": "Brier score", "log_loss": "log loss"}
@@ -42,9 +45,9 @@ class Confirmation(Result):
             return "worse"
         return "better" if min(self.brier.upper, self.log_loss.upper) < 0.0 else "no clear change"
 
-    def words(self) -> str:
+    def words(self, subject: str = "it", left_out: str = "the fit") -> str:
         """Describe the change of both scores, with intervals, as the end of a sentence."""
-        on = f"on {self.n_samples:,} evaluation rows"
+        on = f"on {self.n_samples:,} rows left out of {left_out}"
         changes = {title: getattr(self, key) for key, title in SCORES.items()}
         if self.verdict == "no clear change":
             ends = " and ".join(
@@ -52,9 +55,9 @@ class Confirmation(Result):
                 for title, change in changes.items()
             )
             hidden = hidden_words(self.brier.lower, self.brier.upper, self.brier.level, "a Brier difference")
-            return f"{on} there is no clear change of {ends}; {hidden}"
+            return f"{on}, there is no clear change of {ends}; {hidden}"
         does = [f"{_verb(change)} the {title} by {_size(change)}" for title, change in changes.items()]
-        return f"{on} it {' and '.join(does)}"
+        return f"{on}, {subject} {' and '.join(does)}"
 
 
 def _verb(change: PairedInterval) -> str:
@@ -73,11 +76,38 @@ def confirm_choice(before: Rows, after: Rows) -> Confirmation:
     """Compare labelled rows before and after calibration by both proper scores of whole vectors."""
     losses = [vector_losses(each.predictions, before.predictions) for each in (before, after)]
     unseen = [unseen_losses(each, before, known) for each, known in zip((before, after), losses, strict=True)]
-    level = 1.0 - (1.0 - LEVEL) / len(SCORES)  # Bonferroni
+    first, second = (np.array([known[score] for score in SCORES]) for known in losses)
+    more = np.array([unseen[1][score] - unseen[0][score] for score in SCORES])
+    return confirmed(before, first, second, more)
 
-    def change(score: Metric) -> PairedInterval:
-        more = np.array([unseen[1][score] - unseen[0][score]])
-        (found,) = paired_intervals_of(losses[0][score], losses[1][score][None], score, before, level, more)
-        return found
 
-    return Confirmation(before.n_samples, change("brier"), change("log_loss"), LEVEL)
+def confirmed(rows: Rows, before: np.ndarray, after: np.ndarray, unseen: np.ndarray) -> Confirmation:
+    """Compare losses (2, n); one more wrong row changes the mean differences by `unseen`, (2,)."""
+    brier, log_loss = (
+        paired_intervals_of(before[place], after[place][None], score, rows, ALONE, unseen[[place]])[0]
+        for place, score in enumerate(SCORES)
+    )
+    return Confirmation(rows.n_samples, brier, log_loss, LEVEL)
+
+
+def together(inside: Confirmation, outside: Confirmation) -> Confirmation:
+    """Return the effect on the rows of both, or on the second alone if the effects differ distinguishably."""
+    pairs = [(getattr(inside, key), getattr(outside, key)) for key in SCORES]
+    share = inside.n_samples / (inside.n_samples + outside.n_samples)
+    apart = [_combined(*pair, (1.0, -1.0)) for pair in pairs]
+    if any(not change.lower <= 0.0 <= change.upper for change in apart):
+        return outside
+    brier, log_loss = (_combined(*pair, (share, 1.0 - share)) for pair in pairs)
+    return Confirmation(inside.n_samples + outside.n_samples, brier, log_loss, LEVEL)
+
+
+def _combined(a: PairedInterval, b: PairedInterval, weights: tuple[float, float]) -> PairedInterval:
+    """Return a weighted sum of independent estimates; squares of the half-widths add (Zou & Donner 2008)."""
+    first, second, change, lower, upper = (
+        np.multiply(weights, [getattr(a, part), getattr(b, part)])
+        for part in ("estimate_a", "estimate_b", "difference", "lower", "upper")
+    )
+    low, high = np.minimum(lower, upper), np.maximum(lower, upper)
+    total = float(change.sum())
+    ends = total - float(np.hypot(*(change - low))), total + float(np.hypot(*(high - change)))
+    return PairedInterval(a.metric, float(first.sum()), float(second.sum()), total, *ends, a.level)

@@ -422,18 +422,21 @@ def _check_shares(rows: Any, shift: LabelShift) -> None:
 @dataclass(frozen=True)
 class RecommendData:
     file: str
-    advice: Recommendation = field(metadata=parts("name reason left_out ruled_out"))
+    advice: Recommendation = field(metadata=parts("name reason confirmation left_out ruled_out"))
     n_calibration: int  #: Calibration rows
     weighted: bool  #: Whether they have weights
     candidates: Sequence[Candidate]  #: Lowest Brier score first
 
 
 def recommend(options: Namespace) -> Output[RecommendData]:
-    """Recommend one calibrator, or none, by cross-validation on the calibration rows."""
+    """Recommend one calibrator, or none: chosen on the calibration rows, confirmed on all labelled rows."""
     file_rows = read_rows(options)
     rows, others, source = file_rows.divided(options)
+    confirm = None if others is None or others.labels is None else others
     with progress_line() as progress:
-        advice = recommend_calibrator(rows, random_state=options.random_state, progress=progress)
+        advice = recommend_calibrator(
+            rows, confirm=confirm, random_state=options.random_state, progress=progress
+        )
     evidence, candidates = Rows(rows), rows_of(Candidate, advice.table)
     lines = [f"{rows.n_samples:,} rows: {source}", *row_notes(evidence), advice.reason, ""]
     line = "{:<16}{:>8}  {:<32}{:>10}  {:<32}{:>14}".format

@@ -122,10 +122,10 @@ def recommend(command: ArgumentParser) -> None:
     calib recommend logits.npz -o cal.json
     calib recommend val.csv --split 1 --json
 
-    Tries the calibrators of the catalogue in five folds of the calibration rows; the evaluation rows are not
-    used. A file that names no calibration rows is divided as `fit` does: the share --split is for choosing,
-    and what --output writes is then fitted on all rows. The answer is "none" if no calibrator
-    distinguishably improves the Brier score or the log loss without harm to the other.
+    Chooses by five folds of the calibration rows. Evaluation rows with labels confirm the choice, too. A file
+    that names no calibration rows is divided as `fit` does: the share --split is for choosing, and what
+    --output writes is then fitted on all rows. The answer is "none" if the choice does not distinguishably
+    improve the Brier score or the log loss without harm to the other, on rows it was not fitted on.
     """
     _add_file(command)
     add = command.add_argument

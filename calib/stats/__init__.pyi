@@ -35,7 +35,7 @@ from .intervals import (
     ErrorInterval as ErrorInterval, error_interval as error_interval,
     measure_interval as measure_interval,
 )
-from .many import Improvements as Improvements, best_set as best_set, improvements as improvements
+from .many import best_set as best_set
 from .monitor import Monitor as Monitor
 from .observed import (
     EventCounts as EventCounts, calibration_in_the_large as calibration_in_the_large,

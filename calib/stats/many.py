@@ -1,84 +1,30 @@
-"""Many methods compared on the same rows: which are better than the first, and which may be the best.
+"""Many methods compared on the same rows: which may be the best.
 
-Both answers hold for all methods at once, by the largest standardised difference ("max-t") of normal draws
+The answer holds for all methods at once, by the largest standardised difference ("max-t") of normal draws
 with the covariance of the row values (Hothorn, Bretz & Westfall 2008).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_threads
-from calib.base.results import Result
 from calib.data.defaults import LEVEL, RANDOM_STATE
 from calib.data.predictions import Values
 from calib.data.validation import as_clusters, as_finite, check_level
 from calib.data.weights import row_weights
 from calib.evidence.clusters import Clusters, even_clusters
 from calib.evidence.rows import Rows
-from calib.stats.bootstrap import mean_limits, with_unseen_errors
+from calib.stats.bootstrap import with_unseen_errors
 
 #: Draws of the largest difference: the standard error of its tail is 0.3 %.
 DRAWS = 5_000
 
 #: A difference with a smaller relative standard error is rounding.
 ROUNDING = 1e-12
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Improvements(Result):
-    """The mean loss of the first method minus each method's, with intervals that hold together."""
-
-    mean: np.ndarray  #: (m,) float64: Mean loss of each method
-    #: (m,) float64: Loss of the first method minus each method's, its standard error, and interval
-    improvement: np.ndarray
-    standard_error: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-    level: float  #: Chance that all intervals hold
-
-
-def improvements(
-    losses: np.ndarray,
-    rows: Rows,
-    *,
-    unseen: Values | None = None,
-    family: tuple[np.ndarray, Rows] | None = None,
-    level: float = LEVEL,
-    random_state: int = RANDOM_STATE,
-) -> Improvements:
-    """Compare the mean loss of every method with the first method's, by `mean_limits` of the row differences.
-
-    Parameters
-    ----------
-    losses : (m, n) float64
-        Value of each row for each of m methods, for example squared errors; lower is better.
-    rows : Rows
-        Evidence of these rows, with their weights and clusters.
-    unseen : (m,) array_like of float, optional
-        Change of each mean by one more wrong row; intervals then allow for unseen errors.
-    family : ((k, r) float64, Rows), optional
-        Losses on some rows of all methods that the intervals are to allow for, if some were dropped since.
-    level, random_state
-        Chance that all intervals hold at once, and the seed of the draws for the critical value.
-    """
-    values, mean, error, _ = _differences(losses, rows.weights, rows.clusters)
-    drawn, apart = values, error
-    if family is not None:
-        drawn, _, apart, _ = _differences(family[0], family[1].weights, family[1].clusters)
-    first = np.arange(len(drawn)) == 0
-    critical = _critical_value(drawn, apart, first, level, random_state, None)
-    gain, more = mean[0] - mean, _each(unseen, len(mean))
-    changes = (losses[0] - losses - gain[:, None]) * rows.weights + gain[:, None]
-    changes[error[0] == 0.0] = gain[error[0] == 0.0, None]
-    ends = mean_limits(changes, max(float(2.0 * ndtr(critical) - 1.0), level), rows.clusters)
-    ends = with_unseen_errors(gain, *ends, more[0] - more, 1.0 - level)
-    return Improvements(mean, gain, error[0], *ends, level)
 
 
 def best_set(
@@ -98,10 +44,12 @@ def best_set(
         Value of each row for each of m methods, for example squared errors; lower is better.
     sample_weight, cluster
         As for `calib.noise_floor`.
-    unseen, random_state
-        As for `improvements`.
+    unseen : (m,) array_like of float, optional
+        Change of each mean by one more wrong row; the answer then allows for unseen errors.
     level : float in (0, 1)
         Chance that the method with the lowest expected loss is in the set.
+    random_state : int
+        Seed of the draws for the critical value.
 
     Notes
     -----
@@ -135,16 +83,11 @@ def _best(
     random_state: int,
 ) -> np.ndarray:
     values, mean, error, free = _differences(losses, weights, clusters)
-    every = np.ones(len(mean), dtype=bool)
-    reach = _critical_value(values, error, every, level, random_state, free) * error
-    more = _each(unseen, len(mean))
+    reach = _critical_value(values, error, level, random_state, free) * error
+    more = np.zeros(len(mean)) if unseen is None else np.asarray(unseen, dtype=np.float64)
     above = mean[:, None] - mean
     lower = with_unseen_errors(above, above - reach, above + reach, more[:, None] - more, 1.0 - level)[0]
     return ~(lower > ROUNDING * np.abs(mean).max()).any(axis=1)
-
-
-def _each(unseen: Values | None, n_methods: int) -> np.ndarray:
-    return np.zeros(n_methods) if unseen is None else np.asarray(unseen, dtype=np.float64)
 
 
 def _differences(
@@ -177,14 +120,9 @@ def _differences(
 
 
 def _critical_value(
-    values: np.ndarray,
-    error: np.ndarray,
-    references: np.ndarray,
-    level: float,
-    random_state: int,
-    free: float | None,
+    values: np.ndarray, error: np.ndarray, level: float, random_state: int, free: float | None
 ) -> float:
-    """Quantile of the largest standardised difference from any reference, all expectations being equal."""
+    """Quantile of the largest standardised difference of two methods, all expectations being equal."""
     check_level(level)
     eigenvalues, axes = np.linalg.eigh(values @ values.T)
     generator = np.random.default_rng(random_state)
@@ -193,8 +131,8 @@ def _critical_value(
         drawn /= np.sqrt(generator.chisquare(free, (DRAWS, 1)) / free)
     drawn = drawn @ (axes * np.sqrt(np.maximum(eigenvalues, 0.0))).T
     largest = np.zeros(DRAWS)
-    for reference in np.flatnonzero(references):
-        differs = (error[reference] > 0.0) & (~references | (np.arange(len(values)) > reference))
-        ratio = np.abs(drawn[:, [reference]] - drawn[:, differs]) / error[reference, differs]
+    for first in range(len(values) - 1):
+        differs = np.flatnonzero((error[first] > 0.0) & (np.arange(len(values)) > first))
+        ratio = np.abs(drawn[:, [first]] - drawn[:, differs]) / error[first, differs]
         np.maximum(largest, ratio.max(axis=1, initial=0.0), out=largest)
     return float(np.quantile(largest, level))

@@ -236,7 +236,7 @@ with about:
 need_kind("Decide")
 data = dataset()
 #: The recommended calibrator if it helps, else "".
-proposed = recommendation[1] if recommendation and recommendation[0].confirmed == "better" else ""
+proposed = recommendation[1] if recommendation else ""
 models = scored()
 n_models = len(models) + is_awaited()
 names = data.evaluation.class_names

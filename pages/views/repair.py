@@ -164,7 +164,7 @@ else:
                 f"and after: the other {data.evaluation.n_samples:,}. The calibrator file is fitted on all."
             )
         if after is not None:
-            helps = recommendation and after.name == proposed and recommendation[0].confirmed == "better"
+            helps = bool(recommendation) and after.name == proposed
             show_take_away(after, "primary" if helps else "secondary")
 tabs = {"Before and after": show_effect, "Numbers": show_numbers, "Candidates": show_tried}
 tabs = {} if data.calibration is None or missing is not None else tabs

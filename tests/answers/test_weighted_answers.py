@@ -10,7 +10,7 @@ from calib.answers.calibrated import fit_on
 from calib.answers.gate import gate
 from calib.answers.metric_tables import metric_intervals
 from calib.evidence.rows import as_evidence
-from calib.stats.many import improvements
+from calib.stats.bootstrap import paired_intervals_of
 from tests.populations import dirichlet
 
 DATA = dirichlet(500, 3, seed=1, sharpen=2.0)
@@ -82,15 +82,16 @@ def test_recommendation_is_that_of_weighted_losses():
 
 def test_standard_errors_of_weighted_differences_match_draws():
     """Of 500 draws of rows with weights, the differences of weighted means spread as stated."""
-    random, differences, stated = np.random.default_rng(6), [], []
+    random, differences, widths = np.random.default_rng(6), [], []
     for _ in range(300):
         weights = random.exponential(size=200)
         losses = random.normal(size=(2, 200)) + [[0.0], [0.3]]
         rows = calib.ConfidencePrediction(np.linspace(0.1, 0.9, 200), np.arange(200) % 2 == 0)
-        found = improvements(losses, as_evidence(rows.with_weights(weights)))
-        differences.append(found.improvement[1])
-        stated.append(found.standard_error[1])
-    assert np.std(differences) == pytest.approx(np.mean(stated), rel=0.12)
+        evidence = as_evidence(rows.with_weights(weights))
+        (found,) = paired_intervals_of(losses[0], losses[1:], "brier", evidence)
+        differences.append(found.difference)
+        widths.append(found.upper - found.lower)
+    assert 2.0 * 1.96 * np.std(differences) == pytest.approx(np.mean(widths), rel=0.12)
 
 
 def test_binary_calibrators_are_fitted_without_rows_of_weight_0():

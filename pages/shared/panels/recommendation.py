@@ -22,8 +22,8 @@ from pages.shared.panels.take_away import offer_file
 from pages.shared.session import dataset, fit, fitted
 from pages.shared.work import offer_again, when_there
 
-#: The verdict of the evaluation rows on the chosen calibrator.
-HELPS = {"better": "helps", "worse": "does not help", "no clear change": "may not help", None: "helps"}
+#: The verdict of the evaluation rows on a calibrator.
+HELPS = {"better": "helps", "worse": "does not help", "no clear change": "may not help"}
 LEAVE = "Leave the scores as they are."
 
 
@@ -98,7 +98,7 @@ def show_recommendation() -> None:
         found, name = recommendation
         st.markdown(recommendation_words(found, name))
         with st.container(horizontal=True, vertical_alignment="center"):
-            if found.confirmed == "better":
+            if name:
                 offer_file(fitted()[name], "primary")
             st.page_link("pages/views/repair.py", label="Why?" if name else "Repair", icon=ui.ARROW)
 
@@ -110,14 +110,9 @@ def effect_words(name: str, effect: Confirmation) -> str:
 
 
 def recommendation_words(found: Recommendation, name: str) -> str:
-    """Say, as Markdown, what is recommended, and whether the evaluation rows confirm it."""
-    head = f"{ui.literal(name)} {HELPS[found.confirmed]}." if name else LEAVE
-    return f"**{head}** {ui.escaped(found.words())}"
-
-
-def plain_words(found: Recommendation, name: str) -> str:
-    """Say the same without Markdown."""
-    return f"{f'{name} {HELPS[found.confirmed]}.' if name else LEAVE} {found.words()}"
+    """Say, as Markdown, what is recommended, and why."""
+    head = f"{ui.literal(name)} helps." if name else LEAVE
+    return f"**{head}** {ui.escaped(found.effect[0].upper() + found.effect[1:])}"
 
 
 def show_candidates(found: Recommendation, names: Mapping[str, str], in_full: Mapping[str, str]) -> None:
@@ -152,8 +147,8 @@ def show_candidates(found: Recommendation, names: Mapping[str, str], in_full: Ma
     )
     ui.download(table, "recommendation")
     st.caption(
-        f"Cross-validated on {found.rows_words()}; intervals hold at once. Chosen: the simplest that helps "
-        "and is within one standard error of both best scores. Tick a row to see its effect."
+        f"Cross-validated on {found.rows_words()}; each interval holds alone. Chosen: the simplest "
+        "within one standard error of both lowest scores. Tick a row to see its effect."
     )
     for head, without in (("Stopped after the first fold", found.ruled_out), ("Left out", found.left_out)):
         reasons: dict[str, list[str]] = {}

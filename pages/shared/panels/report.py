@@ -9,7 +9,7 @@ import streamlit as st
 from calib.report import ReportInput
 from pages.shared.isolation.computing import write_report
 from pages.shared.kept import kept
-from pages.shared.panels.recommendation import is_awaited, plain_words, recommended
+from pages.shared.panels.recommendation import is_awaited, recommended
 from pages.shared.session import dataset, groups_of, methods
 from pages.shared.widgets import offer
 from pages.shared.work import compute
@@ -39,7 +39,7 @@ def offer_report(n_bins: int) -> None:
         log=data.log,
         settings=settings,
         n_bins=n_bins,
-        recommendation="" if recommendation is None else plain_words(*recommendation),
+        recommendation="" if recommendation is None else recommendation[0].reason,
         choices={name: model.choices for name, model in models.items()},
         groups={name: groups for name, model in models.items() if (groups := groups_of(model)) is not None},
         models=data.models,
