@@ -33,6 +33,7 @@ from calib.answers.calibrated import fit_on
 from calib.calibrators.catalogue import named_methods
 from calib.calibrators.completed_rows import completed, normalised
 from calib.data.predictions import score_matrix
+from calib.evidence.rows import Rows
 from calib.files.saved.document import aligned
 from calib.stats.intervals import measure_interval
 
@@ -248,7 +249,7 @@ def few(name: str, n: int) -> Draws:
         labels = draw_labels(proba, random)
         rows, missed = calib.Predictions(proba, labels), []
         for key, truth in zip(("brier", "log_loss", "accuracy"), expected, strict=True):
-            low, high = measure_interval(labels, rows, key)
+            low, high = measure_interval(Rows(rows), key)
             missed.append((high < truth, low > truth, high < 0.95 * truth))
         brier, log_loss, accuracy = missed
         yield {

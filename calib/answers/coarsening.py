@@ -42,7 +42,7 @@ class Coarsening(LevelRule, Drawn):
 
     def frame(self) -> pd.DataFrame:
         """Return a row for each level, the finest first."""
-        names = "n_groups n_answered share n_wrong right lower upper".split()
+        names = ["n_groups", "n_answered", "share", "n_wrong", "right", "lower", "upper"]
         table = {name: getattr(self, name) for name in names}
         return pd.DataFrame({"level": self.levels, "threshold": self.thresholds} | table)
 

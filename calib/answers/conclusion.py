@@ -98,27 +98,33 @@ class IfTogether(Result):
     worth: EffectiveSample = field(metadata=parts("n_clusters effective"))  #: What the rows are then worth
     conclusion: Conclusion = field(metadata=parts("direction"))  #: The conclusion then
 
-    def words(self, choice: str = "") -> str:
-        """Return the conclusion if rows belong together, and what else they may be; `choice` ends it."""
-        found = self.conclusion
+    def words(self, choice: str = "", see: str = "") -> str:
+        """Return the conclusion if rows belong together, and what else they may be; `choice` ends it.
+
+        `see` says where groups of the column are compared, by default in rooms of the app.
+        """
         blank = f" ({self.n_blank:,} rows without a value were not tested)" if self.n_blank else ""
-        then = "nothing is distinguishable from noise"
-        if found.combined.untold is not None:
-            then = f"there are {found.combined.untold}"
-        elif found.pooled:
-            subject = "Y = 1" if found.events else "the model"
-            then = f"{subject} is {'; '.join(map(found.gap_words, found.pooled))}"
-        elif found.classes:
-            then = "only single classes stand out"
-        elif found.rejected:
-            then = f"the {found.what} is still off by more than noise"
         other = "If each row stands alone, nothing changes."
-        if self.column:
-            other = "If the column describes them, scores are off by it: see Groups."
         if "=" in self.column:
-            other = "If scores changed with time: see Groups, Over time."
-        said = f"{self.rows[0].upper()}{self.rows[1:]} are right or wrong together{blank}. If they belong "
-        return f"{said}together, {self.worth.words}, and {then}. {other}{choice}"
+            other = f"If scores changed with time: {see or 'see Groups, Over time'}."
+        elif self.column:
+            other = f"If the column describes them, scores are off by it: {see or 'see Groups'}."
+        return (
+            f"{self.rows[0].upper()}{self.rows[1:]} are right or wrong together{blank}. If they belong "
+            f"together, {self.worth.words}, and {self._then()}. {other}{choice}"
+        )
+
+    def _then(self) -> str:
+        found = self.conclusion
+        if found.combined.untold is not None:
+            return f"there are {found.combined.untold}"
+        if found.pooled:
+            return f"{found.subject} is {'; '.join(map(found.gap_words, found.pooled))}"
+        if found.classes:
+            return "only single classes stand out"
+        if found.rejected:
+            return f"the {found.what} is still off by more than noise"
+        return "nothing is distinguishable from noise"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -197,69 +203,61 @@ class Conclusion(Result):
         line = self.tests.without_bins.slope
         if line is not None and line.determined:
             large = line.in_the_large, line.in_the_large_lower, line.in_the_large_upper
-            numbers += f", in the large {with_interval(*large, least=2)}"
             slope = line.slope, line.slope_lower, line.slope_upper
+            numbers += f", in the large {with_interval(*large, least=2)}"
             numbers += f", slope {with_interval(*slope, least=2)}"
         return f"{said} {numbers}."
 
     def _verdict_words(self, class_names: Sequence[str] | None) -> str:
         if self.combined.untold is not None:
             return f"{self.combined.untold[0].upper()}{self.combined.untold[1:]}."
-        what = self.what
-        bound, classes = self._bound_words(), self.class_words(class_names)
         if not self.rejected:
-            return f"{BY_LABELS} the {what} is {WITHIN_NOISE}{bound and f', and {bound}'}."
+            return f"{BY_LABELS} the {self.what} is {WITHIN_NOISE}, and {self._bound_words()}."
+        classes = self.class_words(class_names)
         if self.pooled:
-            return (
-                f"{self.pooled_words()} {classes[0].upper()}{classes[1:]}."
-                if classes
-                else self.pooled_words()
-            )
+            return self.pooled_words() + (f" {classes[0].upper()}{classes[1:]}." if classes else "")
         if classes:
-            return f"{BY_LABELS}, {classes}" + (f"; it is {bound}." if self.verdict else ".")
+            return f"{BY_LABELS}, {classes}" + (f"; it is {self._bound_words()}." if self.verdict else ".")
         where = "no range of it" if self.by_class is None else "no range of it and no class"
         return (
-            f"{BY_LABELS} the {what} is off by more than noise, but {where} stands out"
-            f"{bound and f'; it is {bound}'}."
+            f"{BY_LABELS} the {self.what} is off by more than noise, but {where} stands out; it is "
+            f"{self._bound_words()}."
         )
 
     def pooled_words(self) -> str:
         """State what is known of all classes pooled, and of every range, in one sentence."""
-        subject = "Y = 1" if self.events else "the score" if self._events else "the model"
         found = "; ".join(map(self.gap_words, self.pooled))
-        said = f"{subject} is {found}" if found else f"no range of the {self.what} stands out"
+        said = f"{self.subject} is {found}" if found else f"no range of the {self.what} stands out"
         return f"{BY_LABELS} {said}, and {'' if found else 'it is '}{self._bound_words()}."
 
     def _bound_words(self) -> str:
-        parts = "range" if self.by_class is None else "range and class" if self.n_ranges else "class"
-        share = f"at least {100 * MIN_SHARE:.0f} % of the rows"
-        within = f"within {_points(self.at_most)} points in every {parts} of {share}"
+        parts = ["range"] * bool(self.n_ranges) + ["class"] * (self.by_class is not None)
+        points, share = f"{_points(self.at_most)} points", f"of at least {100 * MIN_SHARE:.0f} % of the rows"
+        bound = f"off by at most {points} in every {' and '.join(parts)} {share}"
         if self.tolerance is None:
-            return within
+            may = f"may be off by up to {points} in a {' or '.join(parts)} {share}"
+            return bound if self.rejected else may
         asked = f"the tolerance of {self.tolerance:g}"
         if self.verdict == "beyond":
             return f"beyond {asked} points"
-        return f"{within}, {'inside' if self.verdict == 'within' else 'undecided for'} {asked}"
+        return f"{bound}, {'inside' if self.verdict == 'within' else 'undecided for'} {asked}"
 
     def class_words(self, class_names: Sequence[str] | None = None) -> str:
         """State the gaps of the classes that are named, less often first, without a full stop."""
-        parts = []
         named = self.classes[:MOST_NAMED]
-        order = sorted(named, key=lambda gap: (gap.direction, -abs(gap.says - gap.right)))
-        for position, gap in enumerate(order):
+        words: list[str] = []
+        for gap in sorted(named, key=lambda gap: (gap.direction, -abs(gap.says - gap.right))):
             assert gap.label is not None
             name = str(gap.label) if class_names is None else class_names[gap.label]
-            amount = _points(abs(gap.says - gap.right) * 100)
             more = "less" if gap.direction == "overconfident" else "more"
-            if position:
-                parts.append(f"{name} {amount} {more}")
-            elif self._events:
-                parts.append(f"{name} happens {amount} points {more} often than its score says")
-            else:
-                parts.append(f"when it predicts {name} it is right {amount} points {more} often than it says")
+            amount = _points(abs(gap.says - gap.right) * 100)
+            first = f"when it predicts {name} it is right {amount} points {more} often than it says"
+            if self._events:
+                first = f"{name} happens {amount} points {more} often than its score says"
+            words.append(f"{name} {amount} {more}" if words else first)
         if (others := len(self.classes) - MOST_NAMED) > 0:
-            parts.append(f"and {others:,} more class{'es are' if others > 1 else ' is'} off")
-        return ", ".join(parts)
+            words.append(f"and {others:,} more class{'es are' if others > 1 else ' is'} off")
+        return ", ".join(words)
 
     def gap_words(self, gap: Gap) -> str:
         """Describe a range: direction, size and ends."""
@@ -273,6 +271,11 @@ class Conclusion(Result):
     def what(self) -> str:
         """Name of the scores in sentences."""
         return "score" if self._events else "confidence"
+
+    @property
+    def subject(self) -> str:
+        """What is off, in sentences."""
+        return "Y = 1" if self.events else "the score" if self._events else "the model"
 
     @property
     def _events(self) -> bool:

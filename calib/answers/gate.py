@@ -377,7 +377,7 @@ def _checked(
         answer = "undecided"
     group, words = (None, "") if part is None else (part.group, part.words)
     sentence = f"{title}{words} {'at most' if bound == 'max' else 'at least'} {limit:g} is {answer}: "
-    measured = f"{value:.{decimals_of(lower, upper)}f}"
+    measured = "no row" if math.isnan(value) else f"{value:.{decimals_of(lower, upper)}f}"
     sentence += f"measured {measured}, {100 * level:.6g} % interval {interval_words(lower, upper)}"
     words = "" if floor is None else f"; {floor.words}"
     if too_low:

@@ -18,14 +18,18 @@ from calib.base.interval_words import interval_words, smallest_difference, would
 from calib.base.results import Drawn
 from calib.data.defaults import FDR, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.kinds import needs_rows
+from calib.data.likeness import depends_on
 from calib.data.notions import TOP_NOTIONS, Notion, Strategy
 from calib.data.predictions import Scores, Values, further_column
 from calib.data.validation import check_choice, check_share
 from calib.evidence.group_shares import Groups, Shares
 from calib.evidence.rows import Evidence, Rows, Source, as_evidence
 from calib.evidence.sums import SummedRows
-from calib.stats.floors import ProblemFloors, clearest_first, discoveries, problem_floors
+from calib.stats.floors import clearest_first, discoveries, problem_floors
 from calib.stats.intervals import difference_limits, smallest_alpha
+
+#: Most further columns, and most groups of a column, that `further_groups` compares.
+MOST_COLUMNS, MOST_GROUPS = 20, 50
 
 #: What groups are cut from: a column or its name, a table, or cuts.
 Grouping: TypeAlias = str | Values | Cut | Sequence[Cut] | Sequence[str]
@@ -58,6 +62,7 @@ SLICE_COLUMNS = {
 class SliceTable(Drawn):
     """Groups of rows against all other rows, the clearest difference first; one entry per group in use."""
 
+    kind: str  #: Kind of the predictions
     notion: str  #: What `error` conditions on, besides the group
     n_bins: int  #: Bins per class (or group)
     fdr: float  #: False discovery rate of `differs` and of `above_noise`
@@ -85,7 +90,7 @@ class SliceTable(Drawn):
     accuracy: NDArray[np.float64]
     confidence: NDArray[np.float64]
     ratio: NDArray[np.float64]  #: (G,): `accuracy` divided by `confidence`: O/E of a risk
-    error: NDArray[np.float64]  #: (G,): Plug-in calibration error of the group's rows
+    error: NDArray[np.float64]  #: (G,): Plug-in calibration error of the group's rows; NaN without redraws
     #: (G,): Mean and 95 % quantile of the error of a perfect model with these scores
     floor: NDArray[np.float64]
     floor_upper: NDArray[np.float64]
@@ -101,25 +106,37 @@ class SliceTable(Drawn):
     def words(self, strong: str = "{}") -> str:
         """Say how many groups differ; `strong` as for `calib.diagrams.cell_words`."""
         n_found, among = int(self.differs.sum()), len(self)
-        counted = strong.format(f"{n_found:,} of {among:,}" if n_found else f"None of {among:,}")
+        counted = strong.format(f"{n_found or 'None'} of {among:,}")
+        columns = {str(name) for name in self.column}
+        of = f" of {columns.pop()[:60]!r}" if len(columns) == 1 else ""
         rate = f"false discovery rate {100 * self.fdr:g}%"
         if n_found:
-            return f"{counted} groups {'differs' if n_found == 1 else 'differ'} from all other rows ({rate})"
+            differ = "differs" if n_found == 1 else "differ"
+            return f"{counted} groups{of} {differ} from all other rows ({rate})"
         hidden = np.nanmin(self.smallest, initial=np.inf)
         shown = f"; {would_show(100.0 * hidden, decimals=1, unit=' points')}" if np.isfinite(hidden) else ""
-        return f"{counted} groups differs from all other rows ({rate}{shown})"
+        return f"{counted} groups{of} differs from all other rows ({rate}{shown})"
 
     def differences(self, strong: str = "{}") -> dict[tuple[str, str], str]:
         """Say how each group differs that does, by column and group; `strong` formats the direction."""
-        found = {}
-        for at in np.flatnonzero(self.differs):
-            direction = _direction(self.gap[at], self.gap_of_rest[at])
-            ends = interval_words(self.lower[at] * 100, self.upper[at] * 100, least=1, sign="+")
-            found[self.column[at], str(self.group[at])] = (
-                f"{strong.format(direction)} than all other rows (gap {_points(self.gap[at])} points, "
-                f"theirs {_points(self.gap_of_rest[at])}, difference {ends})"
-            )
-        return found
+        return {
+            (self.column[at], str(self.group[at])): self._difference(at, strong)
+            for at in np.flatnonzero(self.differs).tolist()
+        }
+
+    def _difference(self, at: int, strong: str) -> str:
+        gap, rest = self.gap[at], self.gap_of_rest[at]
+        ends = interval_words(self.lower[at] * 100, self.upper[at] * 100, least=1, sign="+")
+        found = f"{_points(gap)} points, theirs {_points(rest)}, difference {ends}"
+        more, further = ("less", rest) if abs(gap) < abs(rest) else ("more", gap)
+        if self.kind != "binary":
+            direction = strong.format(f"{more} {'overconfident' if further < 0 else 'underconfident'}")
+            return f"{direction} than all other rows (gap {found})"
+        direction = strong.format(f"predicted too {'high' if further < 0 else 'low'}")
+        return (
+            f"{direction} by {more} than all other rows (observed {self.accuracy[at]:.1%}, expected "
+            f"{self.confidence[at]:.1%}, O/E {self.ratio[at]:.2f}; observed minus expected {found})"
+        )
 
     def first(self, n_groups: int) -> SliceTable:
         """Return the first groups, with the verdicts and intervals they have among all."""
@@ -178,7 +195,8 @@ def slices(
     fdr : float in (0, 1)
         False discovery rate of `differs` and of `above_noise`, over all groups.
     n_resamples, random_state
-        As for `calib.noise_floor`; the clearest groups get more redraws if p-values are too coarse.
+        As for `calib.noise_floor`; the clearest groups get more redraws if p-values are too coarse. Without
+        redraws (0) groups are compared with all other rows alone.
 
     Notes
     -----
@@ -206,12 +224,8 @@ def slices(
     parts = groups_of(evidence, groups, cuts, notion, pairs)
     random = np.random.default_rng(random_state)
     options: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "fdr": fdr, "n_resamples": n_resamples}
-    options["among"] = sum(len(part.present) for part in parts)
-    tables = [
-        _own_errors(part, problem_floors(part.evidence, owner=part.owner, random_state=random, **options))
-        for part in parts
-    ]
-    table = pd.concat(tables, ignore_index=True)
+    options |= {"among": sum(len(part.present) for part in parts), "random_state": random}
+    table = pd.concat([_own_errors(part, options) for part in parts], ignore_index=True)
     table["above_noise"] = discoveries(table["p_noise"], fdr)
     found = [(part.present, *part.shares()) for part in parts]
     own = Shares.joined([side.of(present) for present, side, _, _ in found])
@@ -224,22 +238,50 @@ def slices(
     level = _compare(table, own, rest, together, fdr)
     table = table.iloc[clearest_first(table["p"], table["difference"].abs())]
     fields = {name: table[name].to_numpy() for name in SLICE_COLUMNS}
-    return SliceTable(notion=notion, n_bins=n_bins, fdr=fdr, level=level, **fields)
+    return SliceTable(evidence.kind, notion=notion, n_bins=n_bins, fdr=fdr, level=level, **fields)
 
 
-def _own_errors(part: Groups[Evidence], floors: ProblemFloors) -> pd.DataFrame:
-    """Return the error of each group by itself, with its noise floor."""
-    names = np.array(part.names, dtype=object)[floors.problem]
-    return pd.DataFrame(
-        {
-            "column": np.full(len(names), part.column, dtype=object),
-            "group": names,
-            "error": floors.observed,
-            "floor": floors.mean,
-            "floor_upper": floors.upper,
-            "p_noise": floors.p_value,
-        }
+def further_groups(evidence: Evidence, fdr: float = FDR) -> SliceTable | None:
+    """Compare the groups of all further columns, or of the columns that a summary holds; None without any.
+
+    A column counts if it has 2 to `MOST_GROUPS` groups, does not follow from label and prediction, and does
+    not hold the known clusters. Rows that are suspected to belong together do so here, so that a column of
+    their properties is not accused. The column that shows it is compared as if rows were independent
+    (`Clusters.given`).
+    """
+    if isinstance(evidence, SummedRows):
+        return slices(evidence, notion="confidence", fdr=fdr, n_resamples=0) if evidence.by else None
+    rows = evidence.predictions
+    if rows.metadata is None or "every label" in rows.has:
+        return None
+    predicted = evidence.claims()[0]
+    pair = predicted * (int(evidence.labels.max()) + 1) + evidence.labels
+    given, found = np.zeros(evidence.n_given, dtype=np.int64), []
+    for name, values in rows.metadata.items():
+        try:
+            cut = cut_column(values, name=str(name))
+        except InputError:  # ids, or texts that do not repeat
+            continue
+        declared = not evidence.clusters.independent and evidence.clusters.given(cut.code).independent
+        if 1 < len(cut.groups) <= MOST_GROUPS and not (declared or depends_on(pair, cut.code)):
+            given[evidence.counts] = cut.code
+            found.append(replace(cut, code=given.copy()))
+    if not found:
+        return None
+    return slices(
+        evidence.readings[-1], groups=found[:MOST_COLUMNS], notion="confidence", fdr=fdr, n_resamples=0
     )
+
+
+def _own_errors(part: Groups[Evidence], options: dict[str, Any]) -> pd.DataFrame:
+    """Return the error of each group by itself, with its noise floor; NaN and p = 1 without redraws."""
+    names = np.array(part.names, dtype=object)
+    if not options["n_resamples"]:
+        table = pd.DataFrame({"group": names[part.present], "error": np.nan})
+        return table.assign(column=part.column, floor=np.nan, floor_upper=np.nan, p_noise=1.0)
+    floors = problem_floors(part.evidence, owner=part.owner, **options)
+    table = pd.DataFrame({"group": names[floors.problem], "error": floors.observed, "floor": floors.mean})
+    return table.assign(column=part.column, floor_upper=floors.upper, p_noise=floors.p_value)
 
 
 def _compare(table: pd.DataFrame, own: Shares, rest: Shares, together: np.ndarray, fdr: float) -> float:
@@ -264,14 +306,6 @@ def _compare(table: pd.DataFrame, own: Shares, rest: Shares, together: np.ndarra
 
 def _points(gap: float) -> str:
     return f"{round(100.0 * gap, 1) + 0.0:+.1f}"
-
-
-def _direction(gap: float, rest: float) -> str:
-    """Say how a group differs in words of the side that is further off."""
-    less = abs(gap) < abs(rest)
-    return (
-        f"{'less' if less else 'more'} {'overconfident' if (rest if less else gap) < 0 else 'underconfident'}"
-    )
 
 
 def _cut_all(groups: Any, cuts: Any) -> list[Cut]:

@@ -103,10 +103,21 @@ def row_notes(evidence: Rows | SummedRows) -> list[str]:
     return notes
 
 
-def dependence_choice(suspected: IfTogether) -> str:
-    """Return what holds if rows belong together, and the options that decide."""
+def dependence_choice(suspected: IfTogether, see: str) -> str:
+    """Return what holds if rows belong together, and the options that decide; `see` as for its words."""
     together = f"--cluster {shlex.quote(suspected.column)}" if suspected.column else "--fix rows_together"
-    return suspected.words(f" {together} or --independent decides.")
+    return suspected.words(f" {together} or --independent decides.", see)
+
+
+def slices_call(options: Namespace, column: str) -> str:
+    """Return the command that assesses the groups of a column, with the options that say what is read."""
+    given, kept = iter(options.arguments), []
+    for word in given:
+        if word in ("--calibrator", "--tolerance"):
+            next(given)
+        elif not word.startswith(("--all", "--json", "--calibrator=", "--tolerance=")):
+            kept.append(word)
+    return shlex.join(["calib", "slices", *kept, "--by", column])
 
 
 def calibrator_for(

@@ -40,7 +40,7 @@ from calib.answers.model_tables import (
 )
 from calib.answers.noise_tests import BinlessTests, FloorNumbers, NoiseTests, with_whole_vectors
 from calib.answers.risks import HOW_SURE_OF_EVENTS, ForecastNumber, forecast_numbers
-from calib.answers.slice_tables import SLICE_COLUMNS, SliceTable
+from calib.answers.slice_tables import SLICE_COLUMNS, SliceTable, further_groups
 from calib.answers.slice_tables import slices as assess_slices
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
@@ -69,7 +69,15 @@ from calib.calibrators.multiclass import (
     fallback_words,
 )
 from calib.calibrators.softmax_fit import fit_words
-from calib.cli.assessed import Assessed, assessed, calibrator_for, dependence_choice, row_notes, summary_of
+from calib.cli.assessed import (
+    Assessed,
+    assessed,
+    calibrator_for,
+    dependence_choice,
+    row_notes,
+    slices_call,
+    summary_of,
+)
 from calib.cli.input import (
     FileRows,
     FitData,
@@ -84,7 +92,7 @@ from calib.cli.input import (
 from calib.cli.json_data import rows_of
 from calib.cli.judging import read_judgement
 from calib.cli.light import serve
-from calib.cli.streams import deliver, is_piped, progress_line
+from calib.cli.streams import deliver, is_piped, progress_line, table_lines
 from calib.data.equal_rows import overlap
 from calib.data.kinds import check_equal_rows, kind_of, needs_rows
 from calib.data.predictions import (
@@ -96,6 +104,7 @@ from calib.data.predictions import (
     score_matrix,
 )
 from calib.data.splits import FOLD, column_of
+from calib.data.times import column_of_block
 from calib.diagrams.model_sweeps import ModelSweeps, SweptNumber, draw_model_sweeps, sweep_models
 from calib.diagrams.style import figure_html, plotly_script
 from calib.evidence.clusters import too_few
@@ -153,6 +162,8 @@ class MetricsData:
     methods: Sequence[TestedMethodData]  #: The base model, and the calibrator if there is one
     folds: Sequence[FoldNumber]
     conclusion: ConclusionData
+    #: Groups of further columns against all other rows, the clearest difference first
+    groups: SliceTable | None = None
 
 
 def metrics(options: Namespace) -> Output[MetricsData]:
@@ -182,8 +193,8 @@ def metrics(options: Namespace) -> Output[MetricsData]:
     ]
     said = {name: conclusion.words(base.class_names) for name, conclusion in concluded.items()}
     words = said.pop(BASE)
-    suspected = concluded[BASE].suspected
-    lines = [words, *([] if suspected is None else [dependence_choice(suspected)])]
+    suspected, groups = concluded[BASE].suspected, further_groups(base)
+    lines = [words, *_about_groups(suspected, groups, options)]
     lines += [*(f"{name}: {sentence}" for name, sentence in said.items()), ""]
     shown = pd.DataFrame(
         {name: {each.title: each.text for each in forecast} for name, forecast in forecasts.items()}
@@ -192,7 +203,7 @@ def metrics(options: Namespace) -> Output[MetricsData]:
     if isinstance(base, Rows) and is_event:
         ideal = [each.calibrated for each in forecasts[BASE]]
         lines += [
-            *_table_lines(shown.assign(**{"if calibrated": ideal})),
+            *table_lines(shown.assign(**{"if calibrated": ideal}), index=True),
             f"{HOW_SURE_OF_EVENTS} Net benefit: calib benefit. Accuracy and errors in bins: --all.",
         ]
         column = cluster_column(base.predictions) if too_few(base.n_clusters) else None
@@ -200,9 +211,9 @@ def metrics(options: Namespace) -> Output[MetricsData]:
             lines += [f"If these clusters are centres: calib centres {options.file} --by {column.name}"]
     if not is_event or options.all:
         lines += [""] * is_event
-        lines += [*_table_lines(_with_floors(texts, tested, base.kind)), HOW_SURE]
+        lines += [*table_lines(_with_floors(texts, tested, base.kind), index=True), HOW_SURE]
     if options.all:
-        lines += [] if is_event or shown.empty else ["", *_table_lines(shown)]
+        lines += [] if is_event or shown.empty else ["", *table_lines(shown, index=True)]
         for name, tests in tested.items():
             lines += ["", f"{name}: {concluded[name].combined.words}", *tests.sentences]
     folds = pd.DataFrame()
@@ -210,10 +221,10 @@ def metrics(options: Namespace) -> Output[MetricsData]:
     if isinstance(rows, Announcement) and column_of(rows, FOLD) is not None:
         folds = fold_errors(rows, **asked)
         head = "by fold, on rows that the model of the fold was not fitted on; errors with their noise floor:"
-        lines += ["", head, *fold_texts(folds).to_string().splitlines()]
+        lines += ["", head, *table_lines(fold_texts(folds), index=True)]
     conclusion = ConclusionData(words, concluded[BASE], suspected)
     about = str(options.file), rows, getattr(rows, "n_classes", None), methods
-    data = MetricsData(*about, rows_of(FoldNumber, folds), conclusion)
+    data = MetricsData(*about, rows_of(FoldNumber, folds), conclusion, groups)
     return Output("\n".join([*found.notes, *lines]), data)
 
 
@@ -228,9 +239,20 @@ def _with_floors(texts: pd.DataFrame, tested: Mapping[str, NoiseTests], kind: st
     return texts
 
 
-def _table_lines(texts: pd.DataFrame) -> list[str]:
-    """Return the lines of a table, each as short as its cells allow."""
-    return texts.rename_axis(None).to_string().splitlines()
+def _about_groups(
+    suspected: IfTogether | None, groups: SliceTable | None, options: Namespace
+) -> Iterable[str]:
+    """Say in a line each what holds if rows belong together, and which groups of a column differ."""
+    apart = np.zeros(0, dtype=np.int64) if groups is None else np.flatnonzero(groups.differs)
+    if suspected is not None:
+        column = column_of_block(suspected.column, ())
+        named = groups is not None and column in groups.column[apart]
+        yield dependence_choice(suspected, "see below" if named else slices_call(options, column))
+    if groups is not None and len(apart):
+        at = apart[np.abs(groups.gap[apart]).argmax()]
+        column, group = groups.column[at], str(groups.group[at])
+        words = f"{column} {group} is {groups.differences()[column, group]}"
+        yield f"{groups.words()}: {words}. All groups: {slices_call(options, column)}"
 
 
 @dataclass(frozen=True)
@@ -282,7 +304,7 @@ def fit(options: Namespace) -> Output[EvaluatedFitData]:
             notes.append(f"warning: {again.words}; assess the calibrator on other rows")
         both = Assessed(Rows(unseen), calibrator).methods
         methods, table = _compared(both, options.bins)
-        notes += ["", f"on {unseen.n_samples:,} other rows:", *_table_lines(table), ""]
+        notes += ["", f"on {unseen.n_samples:,} other rows:", *table_lines(table, index=True), ""]
         before, after = both.values()
         assert isinstance(before, Rows)
         assert isinstance(after, Rows)
@@ -439,14 +461,18 @@ def recommend(options: Namespace) -> Output[RecommendData]:
         )
     evidence, candidates = Rows(rows), rows_of(Candidate, advice.table)
     lines = [f"{rows.n_samples:,} rows: {source}", *row_notes(evidence), advice.reason, ""]
-    line = "{:<16}{:>8}  {:<32}{:>10}  {:<32}{:>14}".format
-    lines.append(line("", "Brier", "improvement", "log loss", "improvement", "fitted numbers"))
+    shown = {}
     for each in candidates:
         brier = each.brier_improvement, each.brier_lower, each.brier_upper
         log_loss = each.log_loss_improvement, each.log_loss_lower, each.log_loss_upper
-        texts = [with_interval(*change, sign="+") for change in (brier, log_loss)]
-        losses = f"{each.brier:.4f}", texts[0], f"{each.log_loss:.4f}", texts[1]
-        lines.append(line(each.method, *losses, f"{each.numbers:,}"))
+        shown[each.method] = {
+            "Brier": f"{each.brier:.4f}",
+            "Brier improvement": with_interval(*brier, sign="+"),
+            "log loss": f"{each.log_loss:.4f}",
+            "log loss improvement": with_interval(*log_loss, sign="+"),
+            "fitted numbers": f"{each.numbers:,}",
+        }
+    lines += table_lines(pd.DataFrame(shown).T, index=True)
     lines += [f"ruled out: {name}, because {why}" for name, why in advice.ruled_out.items()]
     lines += [f"left out: {name}, because {why}" for name, why in advice.left_out.items()]
     counts = evidence.n_samples, evidence.is_weighted
@@ -615,7 +641,7 @@ def decide(options: Namespace) -> Output[DecideData | EventData | CostsData]:
     if isinstance(rule, EventRule):
         if options.output:
             raise InputError("a calibrator file carries no threshold of an event; leave out --output")
-        lines = [*found.notes, rule.sentence, "", table.to_string(index=False, na_rep="-")]
+        lines = [*found.notes, rule.sentence, "", *table_lines(table, na_rep="-")]
         return Output("\n".join(lines), EventData(str(options.file), rule, rule.counts))
     names = ["all classes"] if rule.by is None else list(rule.groups)
     if rule.by == "class":
@@ -648,7 +674,8 @@ def _costs(
     table = found.frame(class_names)
     counts: Any = table.T.to_dict()
     data = CostsData(str(options.file), found, found.actions[found.alone], counts)
-    return Output("\n".join([*notes, found.sentence, "", table.rename_axis("class").to_string()]), data)
+    said = [*notes, found.sentence, "", *table_lines(table.rename_axis("class"), index=True)]
+    return Output("\n".join(said), data)
 
 
 @dataclass(frozen=True)
@@ -698,27 +725,17 @@ def benefit(options: Namespace) -> Output[BenefitData]:
         change = benefit_difference(other, evidence, thresholds=grid)
         table["difference"] = change.difference
         table["difference_lower"], table["difference_upper"] = change.lower, change.upper
-    text = table.to_string(index=False, float_format="{:.6f}".format)
+    text = table_lines(table, float_format="{:.6f}".format)
     head = f"net benefit per row, {100 * curve.level:g} % intervals; {curve.share:.1%} of rows have the event"
     numbers = rows_of(BenefitNumber, table)
     named = None if other is None else str(minus)
     data = BenefitData(str(options.file), evidence.n_samples, curve.share, curve.level, named, numbers)
-    return Output("\n".join([*found.notes, head, "", text]), data)
+    return Output("\n".join([*found.notes, head, "", *text]), data)
 
 
-#: Columns of the table of groups that fit in a terminal.
-_SLICES_SHOWN = ("column", "group", "count", "gap", "gap_of_rest", "lower", "upper", "differs", "above_noise")
-_SLICES_OF_EVENT = (
-    "column",
-    "group",
-    "count",
-    "accuracy",
-    "confidence",
-    "ratio",
-    "lower",
-    "upper",
-    "differs",
-)
+#: Columns of the table of groups before and after the interval of the difference.
+_SLICES_SHOWN = ("column", "group", "count", "gap", "gap_of_rest"), ("differs", "above_noise")
+_SLICES_OF_EVENT = ("column", "group", "count", "accuracy", "confidence", "ratio"), ("differs",)
 
 
 @dataclass(frozen=True)
@@ -743,13 +760,18 @@ def slices(options: Namespace) -> Output[SlicesData]:
     about: dict[str, Any] = {"notion": "top-label" if by_class else "confidence", "n_bins": options.n_bins}
     redraws = chosen(options, "fdr pairs n_resamples random_state")
     table = assess_slices(evidence, groups=columns, **about, **redraws)
-    names = _SLICES_OF_EVENT if evidence.kind == "binary" else _SLICES_SHOWN
-    texts = table.texts()[[SLICE_COLUMNS[name][0] for name in names]]
+    texts = table.texts()
+    before, after = (
+        texts[[SLICE_COLUMNS[name][0] for name in names]]
+        for names in (_SLICES_OF_EVENT if evidence.kind == "binary" else _SLICES_SHOWN)
+    )
+    difference = (texts["Lower"] + " to " + texts["Upper"]).rename("Difference")
+    texts = pd.concat([before, difference, after], axis=1)
     lines = [
         *found.notes,
         f"{table.words()}.",
         "",
-        *texts.head(options.rows).to_string(index=False).splitlines(),
+        *table_lines(texts.head(options.rows)),
     ]
     lines += [f"{len(table) - options.rows:,} more groups: --rows"] if len(table) > options.rows else []
     apart = [f"{column} {group}: {words}" for (column, group), words in table.differences().items()]
@@ -776,7 +798,7 @@ def centres(options: Namespace) -> Output[CentresData]:
     table = calibration_by_centre(
         found.evidence, centre=further_column(found.evidence.predictions, options.by)
     )
-    lines = [*found.notes, *table.lines, "", *table.texts().to_string(index=False).splitlines()]
+    lines = [*found.notes, *table.lines, "", *table_lines(table.texts())]
     data = CentresData(str(options.file), found.evidence.n_samples, table.across, table)
     return Output("\n".join(lines), data)
 
@@ -868,7 +890,7 @@ def tables(options: Namespace) -> Output[TablesData | SweepData]:
         f"{table.n_calibration:,} rows to fit on, {table.n_evaluation:,} to assess",
         table.words(),
         "",
-        *table.texts().to_string(index=False).splitlines(),
+        *table_lines(table.texts()),
         "*: better than the base; !: worse",
         *table.notes(),
     ]
@@ -898,7 +920,7 @@ def _swept(models: Mapping[str, Any], methods: Iterable[str], options: Namespace
     ends = swept.frame().groupby(["title", "model", "method"], sort=False)["value"].agg(["min", "max"])
     lines = [
         "smallest and largest error for 5 to 25 bins; noise adds more to an error with more bins",
-        *ends.round(4).reset_index().to_string(index=False).splitlines(),
+        *table_lines(ends.round(4).reset_index()),
     ]
     if options.output is not None:
         alt = "Errors of every model and method against the number of bins"

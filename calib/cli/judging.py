@@ -19,7 +19,7 @@ from calib.base.interval_words import with_interval
 from calib.base.results import parts
 from calib.cli.assessed import assessed
 from calib.cli.input import Output, refuse_summary
-from calib.cli.streams import deliver, progress_line
+from calib.cli.streams import deliver, progress_line, table_lines
 from calib.files.readers.reading import read_table
 from calib.files.readers.source import Limits
 from calib.files.readers.tables import some_names
@@ -146,4 +146,4 @@ def _shown_cells(found: Judgement) -> pd.DataFrame:
 
 
 def _table(frame: pd.DataFrame) -> str:
-    return frame.to_string(index=False, float_format=lambda value: f"{value:.3f}", na_rep="-")
+    return "\n".join(table_lines(frame, float_format=lambda value: f"{value:.3f}", na_rep="-"))

@@ -86,6 +86,8 @@ def fit(command: ArgumentParser) -> None:
     --by site fits a calibrator for each site that the column names, --by class,site for each class of each
     site; `apply` finds the column again by its values.
 
+    METHOD is one of {binary}.
+
     A folder or a quoted pattern such as 'data/*.parquet' is read batch by batch, whatever its size:
     histogram binning, temperature and vector scaling are fitted on the calibration rows, or on all rows if
     none are named.
@@ -94,7 +96,7 @@ def fit(command: ArgumentParser) -> None:
     add = command.add_argument
     add("--evaluate", metavar="FILE", help="compare before and after on the rows of this file")
     add("-o", "--output", required=True, metavar="CAL.JSON", help="calibrator file to write")
-    method = add("--method", default="histogram", help="default: histogram")
+    method = add("--method", default="histogram", metavar="METHOD", help="see below; default: histogram")
     method.choices = _Later(lambda: import_module("calib.calibrators.catalogue").METHODS)
     add("--notion", choices=NOTIONS, help="default: top-label")
     add("--points-per-bin", action=ROWS, metavar="K", help="histogram: rows per bin; default 50")

@@ -70,7 +70,8 @@ class _Parser(argparse.ArgumentParser):
         return super().format_help()
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        show(message.rstrip("\n"), sys.stderr if file is None else file)
+        stream = sys.stderr if file is None else file
+        show(wrapped(message.rstrip("\n"), stream), stream)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -79,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     def report(kind: str, message: str, code: int) -> int:
         sentence = _one_line(message)
-        show(f"{program}: {sentence}", sys.stderr)
+        show(wrapped(f"{program}: {sentence}", sys.stderr), sys.stderr)
         if "--json" in words and kind != "output":
             show(json.dumps(as_json(FailureData(Failure(kind, sentence, code))), indent=1), sys.stdout)
         return code
@@ -110,7 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ChoiceError as error:
         each = " or --each-model" if models_in(error.choices) and hasattr(options, "each_model") else ""
         code = report("input", f"{error.fact}; add {options_of(error.choices)}{each}", 2)
-        show("\n".join(question_lines(error.choices)), sys.stderr)
+        show(wrapped("\n".join(question_lines(error.choices)), sys.stderr), sys.stderr)
         return code
     except InputError as error:
         return report("input", str(error), 2)
@@ -161,7 +162,7 @@ def parser() -> _Parser:
 
 
 def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
-    show(f"warning: {_one_line(message)}", sys.stderr)
+    show(wrapped(f"warning: {_one_line(message)}", sys.stderr), sys.stderr)
 
 
 def _one_line(message: object) -> str:

@@ -11,7 +11,10 @@ import textwrap
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TextIO
+
+import pandas as pd
 
 from calib.base.exceptions import InputError, printable
 from calib.base.outputs import write_whole
@@ -60,15 +63,52 @@ def is_piped(output: Any) -> bool:
         return False
 
 
-def wrapped(text: str, stream: TextIO) -> str:
-    """Break the sentences that are longer than a terminal's lines; tables and pipes stay as they are."""
-    if not stream.isatty():
+def terminal_width(stream: TextIO | None) -> int | None:
+    """Return the columns of a terminal; None if lines go elsewhere."""
+    return shutil.get_terminal_size().columns if stream is not None and stream.isatty() else None
+
+
+def wrapped(text: str, stream: TextIO | None) -> str:
+    """Break the lines that are longer than a terminal's; files and pipes get them whole."""
+    if (width := terminal_width(stream)) is None:
         return text
-    width, lines = shutil.get_terminal_size().columns, []
+    wrapper = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)  # paths stay whole
+    lines = []
     for line in text.splitlines():
-        is_table = "  " in line.strip()
-        lines += [line] if is_table or len(line) <= width else textwrap.wrap(line, width)
+        wrapper.subsequent_indent = line[: len(line) - len(line.lstrip())]
+        lines += [line] if len(line) <= width else wrapper.wrap(line)
     return "\n".join(lines)
+
+
+def table_lines(table: pd.DataFrame, *, index: bool = False, **written: Any) -> list[str]:
+    """Return the lines of a table; columns that a terminal has no room for come below.
+
+    Each part begins with the index, or with the first column. Texts are shortened to half of a line.
+    `written` are options of `DataFrame.to_string`.
+    """
+    width = terminal_width(sys.stdout)
+    if width is not None:
+        most = (width - 2) // 2
+        short = partial(_shortened, most)
+        table = table.map(short).rename(index=short, columns=short)
+
+    def lines_of(columns: list[int]) -> list[str]:
+        return table.iloc[:, columns].to_string(index=index, **written).splitlines()
+
+    keys = [] if index else [0]
+    rest = list(range(len(keys), table.shape[1]))
+    lines = [] if rest else lines_of(keys)
+    while rest:
+        shown = len(rest)
+        while width is not None and shown > 1 and max(map(len, lines_of([*keys, *rest[:shown]]))) > width:
+            shown -= 1
+        lines += [""] * bool(lines) + lines_of([*keys, *rest[:shown]])
+        rest = rest[shown:]
+    return lines
+
+
+def _shortened(most: int, cell: Any) -> Any:
+    return f"{cell[: most - 3]}..." if isinstance(cell, str) and len(cell) > most else cell
 
 
 def deliver(output: str | os.PathLike[str], content: bytes) -> None:

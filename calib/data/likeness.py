@@ -188,7 +188,7 @@ def groupings(columns: pd.DataFrame, classes: Sequence[np.ndarray]) -> dict[str,
         for column, values in columns.items()
         for name, codes in _groupings(str(column), values)
         if MIN_CLUSTERS <= codes.max(initial=-1) + 1 < np.count_nonzero(known := codes >= 0)
-        and not any(_depends_on(class_[known], codes[known]) for class_ in classes)
+        and not any(depends_on(class_[known], codes[known]) for class_ in classes)
     }
 
 
@@ -213,7 +213,8 @@ def _groupings(name: str, values: pd.Series) -> Iterator[tuple[str, np.ndarray]]
         yield f"{name}={block}", pd.factorize(named.mask(named == ""), sort=True)[0]
 
 
-def _depends_on(classes: np.ndarray, codes: np.ndarray) -> bool:
+def depends_on(classes: np.ndarray, codes: np.ndarray) -> bool:
+    """Whether all rows of a class have the same code, which numbers (n,) from 0 on."""
     pairs = len(pd.unique(classes.astype(np.int64) * (int(codes.max()) + 1) + codes))
     return pairs == len(pd.unique(classes))
 

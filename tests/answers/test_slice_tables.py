@@ -73,7 +73,7 @@ def test_scores_of_one_event_have_slices():
     assert table.group[0] == "south"
     assert table.above_noise.tolist() == [True, False, False]
     assert table.differs[0]
-    assert table.differences()["group", "south"].startswith("more overconfident than all other rows")
+    assert table.differences()["group", "south"].startswith("predicted too high by more than all")
 
 
 @pytest.mark.parametrize(("n_groups", "n_wrong"), [(3, 1), (50, 5)])
@@ -194,15 +194,15 @@ def test_a_column_with_one_group_has_nothing_to_be_compared_with():
     assert table.p[0] == 1.0
 
 
-def test_a_group_that_is_less_underconfident_is_not_called_overconfident():
+def test_a_group_that_is_predicted_less_low_is_not_called_predicted_high():
     """Both sides are right more often than they say, and less often: the words follow the group itself."""
     group, other = np.repeat([0, 1], 2_000), np.tile(np.arange(100), 40)
     for right in (70, 90), (10, 40):
         happened = other < np.where(group == 0, *right)
         table = slices(happened, np.full(4_000, 0.5), group.astype(str), n_resamples=20)
         said = {group: words.split(" than")[0] for (_, group), words in table.differences().items()}
-        wanted = ["less underconfident", "more underconfident"]
-        wanted = wanted if right[0] > 50 else ["more overconfident", "less overconfident"]
+        wanted = ["predicted too low by less", "predicted too low by more"]
+        wanted = wanted if right[0] > 50 else ["predicted too high by more", "predicted too high by less"]
         assert [said["0"], said["1"]] == wanted
 
 

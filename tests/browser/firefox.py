@@ -1,4 +1,4 @@
-"""A Firefox without a window, driven by WebDriver BiDi: Playwright's own build of Firefox is none that people use."""
+"""A Firefox without a window, by WebDriver BiDi: the build that Playwright makes is none that people use."""
 
 from __future__ import annotations
 
