@@ -15,41 +15,41 @@ from calib.files.readers.answers import missing_cells
 from calib.files.readers.columns import is_within
 from calib.files.readers.raw_predictions import RawPredictions
 
-#: Every code a finding can have, in the order in which faults are looked for and fixes are applied.
-CODES = (
-    "columns_ambiguous",
-    "index_column",
-    "clusters_kept",
-    "abstentions",
-    "predicted_missing",
-    "columns_disagree",
-    "not_finite",
-    "log_probabilities",
-    "percent",
-    "odds",
-    "scale_unknown",
-    "negative",
-    "logits",
-    "sigmoid_scores",
-    "rounding",
-    "one_hot",
-    "saturated",
-    "few_distinct",
-    "labels_missing",
-    "label_names_unmatched",
-    "class_names_assumed",
-    "labels_one_based",
-    "label_out_of_range",
-    "column_order",
-    "labels_shuffled",
-    "rows_copied",
-    "rows_together",
-    "calibration_overlap",
-    "class_never_true",
-    "class_never_predicted",
-    "class_rare",
-    "too_few_rows",
-)
+#: Every code a finding can have, with its usual severity, in the order in which fixes are applied.
+CODES = {
+    "columns_ambiguous": "error",
+    "index_column": "error",
+    "clusters_kept": "note",
+    "abstentions": "note",
+    "predicted_missing": "error",
+    "columns_disagree": "warning",
+    "not_finite": "error",
+    "log_probabilities": "error",
+    "percent": "error",
+    "odds": "error",
+    "scale_unknown": "error",
+    "negative": "error",
+    "logits": "error",
+    "sigmoid_scores": "error",
+    "rounding": "error",
+    "one_hot": "warning",
+    "saturated": "note",
+    "few_distinct": "note",
+    "labels_missing": "error",
+    "label_names_unmatched": "error",
+    "class_names_assumed": "warning",
+    "labels_one_based": "error",
+    "label_out_of_range": "error",
+    "column_order": "warning",
+    "labels_shuffled": "warning",
+    "rows_copied": "warning",
+    "rows_together": "warning",
+    "calibration_overlap": "warning",
+    "class_never_true": "note",
+    "class_never_predicted": "note",
+    "class_rare": "note",
+    "too_few_rows": "note",
+}
 #: Findings that are about the true labels alone.
 LABEL_CODES = ("labels_missing", "label_names_unmatched", "labels_one_based", "label_out_of_range")
 SEVERITIES = ("error", "warning", "note")
@@ -62,19 +62,20 @@ class Finding:
     """One fault of the data, or a fact worth knowing."""
 
     code: str  #: One of `CODES`
-    #: "error": the data cannot be used as they are; "warning": probably not what was meant; "note": worth
-    #: knowing
-    severity: str
     message: str  #: One or two sentences with numbers: what is wrong, and what to do
     #: (k,) int64 array: rows concerned, from 0; empty for all rows or none in particular
     rows: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     #: Names of the classes or columns concerned; empty for all
     columns: tuple[str, ...] = ()
     repair: Repair | None = None
+    #: "error": the data cannot be used as they are; "warning": probably not what was meant; "note": worth
+    #: knowing; by default the usual one of the code
+    severity: str = ""
     raw: RawPredictions | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "message", shortened(self.message))
+        object.__setattr__(self, "severity", self.severity or CODES[self.code])
 
     @property
     def fix(self) -> Callable[[], RawPredictions] | None:

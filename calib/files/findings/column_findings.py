@@ -1,4 +1,4 @@
-"""Findings about columns: roles in doubt, row numbers, columns that contradict each other, missing scores."""
+"""Findings about columns: roles in doubt, row numbers, contradictions, predictions that are no answer."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import pandas as pd
 
 from calib.data.matrices import row_sums
 from calib.files.findings.codes import Finding, counted, some
-from calib.files.readers.answers import as_outcomes, codes_of
+from calib.files.readers.answers import as_outcomes, classes_in, codes_of
 from calib.files.readers.columns import is_row_number
 from calib.files.readers.conventions import is_called
-from calib.files.readers.raw_predictions import LOG_SUM_TOLERANCE, RawPredictions, are_log_probabilities
+from calib.files.readers.raw_predictions import LOG_SUM_TOLERANCE, RawPredictions
+from calib.files.readers.tables import some_names
 
 
 def find_doubt(raw: RawPredictions) -> Finding | None:
@@ -18,12 +19,12 @@ def find_doubt(raw: RawPredictions) -> Finding | None:
     if raw.roles is None or raw.roles.doubt is None:
         return None
     values = [value for choice in raw.roles.choices for value in choice.given.values()]
-    return Finding("columns_ambiguous", "error", f"{raw.roles.doubt}.", columns=tuple(dict.fromkeys(values)))
+    return Finding("columns_ambiguous", f"{raw.roles.doubt}.", columns=tuple(dict.fromkeys(values)))
 
 
 def find_index_column(raw: RawPredictions) -> Finding | None:
     """Find a column of row numbers among the scores of a matrix without names."""
-    if raw.n_classes < 2 or raw.n_samples < 3:
+    if "vector" not in raw.has or raw.n_classes < 2 or raw.n_samples < 3:
         return None
     for j in (0, raw.n_classes - 1):
         column = raw.proba[:, j]
@@ -37,7 +38,6 @@ def find_index_column(raw: RawPredictions) -> Finding | None:
         if counts or off <= LOG_SUM_TOLERANCE:
             return Finding(
                 "index_column",
-                "error",
                 f"column {j} ({raw.names[j]!r}) holds the row numbers {column[0]:g}, {column[1]:g}, "
                 f"{column[2]:g}, ... and not scores of a class; drop it.",
                 columns=(raw.names[j],),
@@ -66,7 +66,6 @@ def find_disagreement(raw: RawPredictions) -> Finding | None:
     others = "class with the highest score" if "vector" in raw.has else "predicted and true classes"
     return Finding(
         "columns_disagree",
-        "warning",
         f"in {len(rows):,} of {counted(raw.n_samples, 'row')} ({some(rows)}) column {name!r} contradicts the "
         f"{others}. Column {name!r} is not used; remove or correct one of them.",
         rows,
@@ -74,26 +73,16 @@ def find_disagreement(raw: RawPredictions) -> Finding | None:
     )
 
 
-def find_not_finite(raw: RawPredictions) -> Finding | None:
-    """Find NaN and infinite values; minus infinity is a proper log-probability."""
-    bad = ~np.isfinite(row_sums(raw.proba)) & ~raw.abstained
-    if not bad.any() or ("vector" in raw.has and are_log_probabilities(raw.proba)):
+def find_abstentions(raw: RawPredictions) -> Finding | None:
+    rows = np.flatnonzero(none := raw.abstained)
+    if not len(rows):
         return None
-    cells = ~np.isfinite(raw.proba[bad])
-    names = raw.names if raw.n_classes > 1 and "scores" in raw.has else ()
-    columns = tuple(name for name, hit in zip(names, cells.any(axis=0), strict=False) if hit)
-    rows = np.flatnonzero(bad)
-
-    def drop(data: RawPredictions) -> RawPredictions:
-        return data.take(np.isfinite(row_sums(data.proba)) | data.abstained)
-
+    values = classes_in(np.asarray(raw.predicted)[none]) or ("(empty)",)
     return Finding(
-        "not_finite",
-        "error",
-        f"{counted(int(cells.sum()), 'value', ('is', 'are'))} NaN or infinite, in {len(rows):,} of "
-        f"{counted(len(bad), 'row')} ({some(rows)}). "
-        + ("Every row has one; check the columns." if bad.all() else "The fix removes those rows."),
+        "abstentions",
+        f"{len(rows):,} of {counted(raw.n_samples, 'row')} {'has' if len(rows) == 1 else 'have'} no answer "
+        f"({some_names(values)}; {some(rows)}). They are left out, neither right nor wrong. The coverage is "
+        f"{1 - none.mean():.1%}. If other values mean that there is no answer, name them.",
         rows,
-        columns if len(columns) < raw.n_classes else (),
-        None if bad.all() else drop,
+        values,
     )

@@ -11,22 +11,18 @@ import numpy as np
 import pandas as pd
 
 from calib.base.exceptions import InputError
-from calib.data.defaults import N_BINS
-from calib.data.matrices import row_sums
 from calib.data.predictions import Announcement, Predictions
-from calib.data.validation import as_floats, as_names, check_count, plain
-from calib.files.findings.announced import find_announced_faults
+from calib.data.validation import as_floats, as_names, plain
 from calib.files.findings.codes import CODES, SEVERITIES, AcceptedFix, Effect, Finding, effect_of
 from calib.files.findings.column_findings import (
+    find_abstentions,
     find_disagreement,
     find_doubt,
     find_index_column,
-    find_not_finite,
 )
-from calib.files.findings.confidence import find_confidence_faults
 from calib.files.findings.labels import find_label_faults
 from calib.files.findings.sample import find_class_faults, find_overlap
-from calib.files.findings.scale import find_scale
+from calib.files.findings.scores import find_confidence_faults, find_not_finite, find_scale, has_scores
 from calib.files.findings.together import find_copies, find_rows_together
 from calib.files.readers.raw_predictions import (
     RawPredictions,
@@ -51,7 +47,6 @@ class Examination:
     findings: tuple[Finding, ...]  #: Errors first, then warnings, then notes
     calibration: RawPredictions | None = None  #: Calibration data that `raw` was compared with
     fixes: tuple[AcceptedFix, ...] = ()  #: Fixes accepted so far
-    options: Mapping[str, int] = field(default_factory=dict)  #: Options of `examine`, used again after a fix
     #: Effects of fixes, if known already
     effects: Mapping[str, Effect] = field(default_factory=dict)
 
@@ -94,12 +89,12 @@ class Examination:
         if unknown:
             raise InputError(f"{unknown[0]!r} is not the code of a finding; the codes are {', '.join(CODES)}")
         latest = self
-        for code in sorted(set(codes), key=CODES.index):
+        for code in (code for code in CODES if code in codes):
             if code not in latest.codes and code in self.codes:
                 continue  # another fix removed it
             after = latest._fixed(code)
             accepted = AcceptedFix(code, effect_of(latest.raw, after))
-            again = _examine(after, latest.calibration, progress, **latest.options)
+            again = _examine(after, latest.calibration, progress)
             latest = replace(again, fixes=(*latest.fixes, accepted))
         return latest
 
@@ -161,8 +156,6 @@ def examine(
     ids: Any = None,
     calibration: Any = None,
     roles: Roles | None = None,
-    n_bins: int = N_BINS,
-    points_per_bin: int = 50,
     limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> Examination:
@@ -182,8 +175,6 @@ def examine(
         Calibration data to compare with: repeated rows, class shares.
     roles, limits, progress
         As for `read_predictions`.
-    n_bins, points_per_bin : int
-        Bins, and calibration rows per bin, for which the rows should be enough.
 
     Examples
     --------
@@ -199,9 +190,7 @@ def examine(
         pair = isinstance(calibration, tuple) and len(calibration) == 2
         scores, truth = calibration if pair else (calibration, None)
         other, _ = _raw_of_input(scores, truth, class_names, None, None, limits, None)
-    check_count(n_bins, "n_bins")
-    check_count(points_per_bin, "points_per_bin")
-    return _examine(raw, other, progress, n_bins=n_bins, points_per_bin=points_per_bin)
+    return _examine(raw, other, progress)
 
 
 def check(
@@ -303,62 +292,51 @@ def examine_parts(
 
 
 def _examine(
-    raw: RawPredictions,
-    calibration: RawPredictions | None,
-    progress: Progress | None = None,
-    *,
-    n_bins: int = N_BINS,
-    points_per_bin: int = 50,
+    raw: RawPredictions, calibration: RawPredictions | None, progress: Progress | None = None
 ) -> Examination:
-    options = {"n_bins": n_bins, "points_per_bin": points_per_bin}
     findings: list[Finding] = []
     origin = np.arange(raw.n_samples)
-    working = raw
+    given = working = raw
 
     def add(*found: Finding | None) -> Finding | None:
         for each in found:
             if each is not None:
                 rows = origin[each.rows] if len(each.rows) else each.rows
                 findings.append(replace(each, rows=rows, raw=raw))
-        return found[-1]
+        return found[-1] if found else None
 
     def done() -> Examination:
-        findings.sort(key=lambda each: (SEVERITIES.index(each.severity), CODES.index(each.code)))
-        return Examination(raw, tuple(findings), calibration, options=options)
+        order = list(CODES)
+        findings.sort(key=lambda each: (SEVERITIES.index(each.severity), order.index(each.code)))
+        return Examination(raw, tuple(findings), calibration)
 
     step = progress or (lambda share, words: None)
     step(0.0, "examining scores")
-    add(find_doubt(raw), find_disagreement(raw))
-    if "vector" not in raw.has:
-        add(*find_announced_faults(raw, **options), find_copies(raw), find_rows_together(raw))
-        add(find_overlap(raw, calibration))
-        return done()
+    add(find_doubt(raw), find_disagreement(raw), find_abstentions(raw))
     if add(find_index_column(raw)) is not None:
         return done()
-    finding = add(find_not_finite(working))
-    if finding is not None and finding.repair is None:
-        add(*find_label_faults(replace(working, proba=np.nan_to_num(working.proba))), None)
-        return done()
-    if finding is not None and finding.repair is not None:
-        origin, working = origin[np.isfinite(row_sums(working.proba))], finding.repair(working)
-    finding = add(find_scale(working))
+    if (finding := add(find_not_finite(raw))) is not None:
+        if finding.repair is None:
+            add(*find_label_faults(replace(raw, proba=np.nan_to_num(raw.proba))))
+            return done()
+        origin, given = origin[has_scores(raw)], finding.repair(raw)
+    working, finding = given, add(find_scale(given))
     step(0.3, "examining scores")
     probable = finding is None or finding.repair is not None
     if finding is not None and finding.repair is not None:
-        working = finding.repair(working)
+        working = finding.repair(given)
     label_findings = find_label_faults(working)
-    faulty = any(each.severity != "note" for each in label_findings)
-    codes = working.codes
+    # labels with faults say nothing about rows and classes
+    faulty = any(each.severity != "note" and each.code != "labels_missing" for each in label_findings)
+    codes = None if faulty else working.codes
     if probable:
-        add(*find_confidence_faults(working, codes), None)
+        add(*find_confidence_faults(working, working.codes))
     step(0.6, "examining labels")
-    add(*label_findings, None)
+    add(*label_findings)
     step(0.8, "examining rows")
     if probable and not faulty:
         add(find_copies(working), find_rows_together(working))
-    add(find_overlap(raw, calibration) if origin.size == raw.n_samples else None)
-    # labels with faults say nothing about classes
-    add(*find_class_faults(working, None if faulty else codes, **options), None)
+    add(find_overlap(given, calibration), *find_class_faults(working, codes))
     step(1.0, "examined")
     return done()
 

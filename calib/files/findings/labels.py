@@ -13,7 +13,7 @@ from calib.files.findings.codes import Finding, Repair, confidences, counted, so
 from calib.files.findings.order import find_order_fault, minus_one, whole_numbers
 from calib.files.readers.answers import classes_in, missing_cells, nearly_same
 from calib.files.readers.raw_predictions import RawPredictions, label_text
-from calib.files.readers.tables import some_names
+from calib.files.readers.tables import some_names, words_in
 
 #: P-value below which rows without labels have other confidences (Kolmogorov & Smirnov).
 OTHER_P_VALUE = 1e-3
@@ -22,18 +22,20 @@ OTHER_P_VALUE = 1e-3
 def find_label_faults(raw: RawPredictions) -> list[Finding]:
     """Return the findings about labels, with at most one explanation per symptom."""
     labels = raw.labels
-    missing = find_missing_labels(raw)
+    if labels is not None and labels.ndim > 1:
+        return []
+    found = [find_missing_labels(raw)]
     if labels is None or missing_cells(labels).all():
-        return [] if missing is None else [missing]
-    findings = [finding for finding in (_assumed_names(raw), missing) if finding is not None]
-    codes = raw.codes
-    assert codes is not None
-    unknown = (codes < 0) & ~missing_cells(labels)
-    if unknown.any():
-        findings.append(_unknown_labels(raw, unknown))
-    elif (fault := find_order_fault(raw, codes)) is not None:
-        findings.append(fault)
-    return findings
+        return [each for each in found if each is not None]
+    if "vector" not in raw.has:
+        found += [_too_many_labels(raw), _mismatch(raw)]
+    else:
+        codes = raw.codes
+        assert codes is not None
+        unknown = (codes < 0) & ~missing_cells(labels)
+        fault = _unknown_labels(raw, unknown) if unknown.any() else find_order_fault(raw, codes)
+        found = [_assumed_names(raw), *found, fault]
+    return [each for each in found if each is not None]
 
 
 def _assumed_names(raw: RawPredictions) -> Finding | None:
@@ -43,7 +45,6 @@ def _assumed_names(raw: RawPredictions) -> Finding | None:
         return None
     return Finding(
         "class_names_assumed",
-        "warning",
         f"the {raw.n_classes} columns of scores have no names: they are taken to be the labels in order "
         f"({some_names(raw.names)}), as scikit-learn does. If that is not so, add class_names, or write "
         "one named column per class.",
@@ -57,9 +58,9 @@ def find_missing_labels(raw: RawPredictions) -> Finding | None:
     if missing is None or missing.sum() == len(missing) - raw.abstained.sum():
         return Finding(
             "labels_missing",
-            "warning",
             "there are no labels, so calibration cannot be measured or repaired; add a column 'label' "
             "or a label file. Applying a saved calibrator needs none.",
+            severity="warning",
         )
     rows = np.flatnonzero(missing)
     if not len(rows):
@@ -67,7 +68,6 @@ def find_missing_labels(raw: RawPredictions) -> Finding | None:
     held = f"{some_names(raw.no_labels)} in " * bool(raw.no_labels)
     return Finding(
         "labels_missing",
-        "error",
         f"{len(rows):,} of {counted(len(missing), 'row')} {'has' if len(rows) == 1 else 'have'} no label "
         f"({held}{some(rows)}). {_other_confidences(raw, missing)}The fix removes "
         f"{'that row' if len(rows) == 1 else 'those rows'}.",
@@ -102,6 +102,35 @@ def _labelled(data: RawPredictions) -> RawPredictions:
     return data if data.labels is None else data.take(~missing_cells(data.labels) | data.abstained)
 
 
+def _too_many_labels(raw: RawPredictions) -> Finding | None:
+    """Find labels of more than two classes beside one score without a predicted class."""
+    assert raw.labels is not None
+    if "event" not in raw.has or len(found := classes_in(raw.labels)) <= 2:
+        return None
+    return Finding(
+        "predicted_missing",
+        f"the labels hold {len(found):,} classes ({some_names(found)}), and there is one column of scores. "
+        "If it is the confidence in the predicted class, add that class as a column 'predicted'; else add "
+        "a score for every class.",
+        columns=found,
+    )
+
+
+def _mismatch(raw: RawPredictions) -> Finding | None:
+    """Find predicted classes that are never true, or that are numbered differently from the labels."""
+    if (mismatch := raw.mismatch()) is None:
+        return None
+    fact, same = mismatch
+    if same is None:
+        how = "Write the same names in both columns, or name the column of the true class."
+        return Finding("label_names_unmatched", f"{fact}. {how}")
+    pairs = ", ".join(f"{label!r} is {name!r}" for label, name in list(same.items())[:5])
+    message = f"{fact}. The fix renames the labels: {pairs}."
+    return Finding(
+        "label_names_unmatched", message, columns=tuple(same), repair=partial(_renamed, names=same)
+    )
+
+
 def _unknown_labels(raw: RawPredictions, unknown: np.ndarray) -> Finding:
     assert raw.labels is not None
     rows = np.flatnonzero(unknown)
@@ -112,7 +141,6 @@ def _unknown_labels(raw: RawPredictions, unknown: np.ndarray) -> Finding:
     if present.min() == 1 and present.max() == raw.n_classes:
         return Finding(
             "labels_one_based",
-            "error",
             f"labels run from 1 to {raw.n_classes} for {raw.n_classes} classes: they count from 1. The "
             "fix subtracts 1.",
             rows,
@@ -126,7 +154,7 @@ def _unknown_labels(raw: RawPredictions, unknown: np.ndarray) -> Finding:
     what = f"{how_many} {be} not among the classes {some_names(raw.names)}: {listed} ({some(rows)}). "
     advice = "Name the columns like the labels, or correct the labels."
     how = f"The fix removes {'that row' if len(rows) == 1 else 'those rows'}." if drop else advice
-    return Finding("label_out_of_range", "error", what + how, rows, repair=drop)
+    return Finding("label_out_of_range", what + how, rows, repair=drop)
 
 
 def _unknown(data: RawPredictions) -> np.ndarray:
@@ -150,7 +178,6 @@ def _unmatched_names(raw: RawPredictions, rows: np.ndarray) -> Finding:
         repair = partial(_renamed, names=same)
     return Finding(
         "label_names_unmatched",
-        "error",
         f"{counted(len(stray), 'label name', ('matches', 'match'))} no class: {some_names(stray)}; the "
         f"classes are {some_names(raw.names)}. {advice}",
         rows,
@@ -160,4 +187,9 @@ def _unmatched_names(raw: RawPredictions, rows: np.ndarray) -> Finding:
 
 
 def _renamed(data: RawPredictions, names: Mapping[str, str]) -> RawPredictions:
-    return replace(data, labels=pd.Series(data.labels, dtype=object).replace(names).to_numpy(dtype=object))
+    codes, words = words_in(np.asarray(data.labels))
+    labels = np.array([names.get(word, word) for word in words], dtype=object)[codes]
+    if data.predicted is None and data.ranked is None:
+        return replace(data, labels=labels)
+    cells = data.predicted if data.ranked is None else data.ranked.ravel()
+    return replace(data, labels=labels, class_names=classes_in(cells, labels))

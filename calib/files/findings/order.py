@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -48,11 +47,6 @@ def minus_one(data: RawPredictions) -> RawPredictions:
     return replace(data, labels=lower if np.isnan(lower).any() else lower.astype(np.int64))
 
 
-def count_pairs(predicted: np.ndarray, true: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return an (L, L) table: rows are predicted columns, columns are labels."""
-    return np.bincount(predicted * n_classes + true, minlength=n_classes**2).reshape(n_classes, n_classes)
-
-
 def _better(after: np.ndarray, before: np.ndarray) -> bool:
     """Whether another reading has more hits than this reading, by more than bias or chance."""
     gain = after.mean() - before.mean()
@@ -71,10 +65,10 @@ def _shifted_by_one(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
         return None
     return Finding(
         "labels_one_based",
-        "warning",
         f"no label is 0, and accuracy rises from {same.mean():.3f} to {lower.mean():.3f} when 1 is "
         "subtracted: labels count from 1. The fix subtracts 1.",
         repair=minus_one,
+        severity="warning",
     )
 
 
@@ -87,8 +81,8 @@ def _column_order(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
     from scipy.optimize import linear_sum_assignment  # slow to import, seldom needed
 
     # Columns without evidence stay where they are.
-    counts = count_pairs(predicted[::2], true[::2], size) + 1e-3 * np.eye(size)
-    order = linear_sum_assignment(counts, maximize=True)[1]
+    pairs = np.bincount(predicted[::2] * size + true[::2], minlength=size**2).reshape(size, size)
+    order = linear_sum_assignment(pairs + 1e-3 * np.eye(size), maximize=True)[1]
     moved = np.flatnonzero(order != np.arange(size))
     tops, labels = predicted[1::2], true[1::2]
     if not len(moved) or not _better(order[tops] == labels, tops == labels):
@@ -96,17 +90,12 @@ def _column_order(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
     first = moved[0]
     return Finding(
         "column_order",
-        "warning",
         f"columns are not in the order of the labels: rows labelled {raw.names[order[first]]!r} are "
         f"predicted as {raw.names[first]!r}, and accuracy rises from {np.mean(predicted == true):.3f} to "
         f"{np.mean(order[predicted] == true):.3f} with {len(moved)} columns reordered. The fix does so.",
         columns=tuple(raw.names[j] for j in moved),
-        repair=partial(_reordered, order=np.argsort(order)),
+        repair=lambda data: replace(data, proba=np.ascontiguousarray(data.proba[:, np.argsort(order)])),
     )
-
-
-def _reordered(data: RawPredictions, order: np.ndarray) -> RawPredictions:
-    return replace(data, proba=np.ascontiguousarray(data.proba[:, order]))
 
 
 def _shuffled(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
@@ -117,11 +106,8 @@ def _shuffled(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
     predicted = raw.highest[0]
     tops, true = (np.bincount(classes, minlength=raw.n_classes) for classes in (predicted, codes))
     message = shuffled_words(tops, true, int(np.sum(predicted == codes)), _mean_confidence(raw))
-    if message is None:
-        return None
-    return Finding(
-        "labels_shuffled", "warning", f"{message} Export scores and labels again from the same loop."
-    )
+    how = "Export scores and labels again from the same loop."
+    return None if message is None else Finding("labels_shuffled", f"{message} {how}")
 
 
 def shuffled_words(predicted: np.ndarray, true: np.ndarray, n_right: int, confidence: float) -> str | None:

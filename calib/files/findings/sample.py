@@ -11,6 +11,7 @@ from calib.data.defaults import N_BINS
 from calib.data.equal_rows import DECIMALS, most_by_chance
 from calib.files.findings.codes import Finding, counted, some
 from calib.files.findings.together import copies_in, raw_keys
+from calib.files.readers.answers import ANOTHER
 from calib.files.readers.raw_predictions import RawPredictions
 from calib.files.readers.tables import as_keys, some_names
 
@@ -20,6 +21,8 @@ ROWS_PER_CELL = 5
 FEWEST_ROWS = 30
 #: A class that is never true is suspicious from this number of expected rows on (probability e**-30).
 EXPECTED_ROWS = 30.0
+#: Calibration rows that a bin of histogram binning should have.
+POINTS_PER_BIN = 50
 #: Share of equal rows that a few identical examples give.
 NOTE_OVERLAP = 0.01
 
@@ -36,13 +39,13 @@ def find_overlap(raw: RawPredictions, calibration: RawPredictions | None) -> Fin
     rows = np.flatnonzero(again)
     return Finding(
         "calibration_overlap",
-        "warning" if by_id or share > NOTE_OVERLAP else "note",
         f"{len(rows):,} of {len(again):,} evaluation rows ({share:.1%}; {some(rows)}) have the same "
         f"{'ids' if by_id else f'scores, to {DECIMALS} decimals,'} as calibration rows. A calibrator must be "
         "assessed on rows it has not seen. "
         + ("The fix removes them from the evaluation rows." if not again.all() else "Use other rows."),
         rows,
         repair=None if again.all() else (lambda data: data.take(~_recurring(data, calibration))),
+        severity="warning" if by_id or share > NOTE_OVERLAP else "note",
     )
 
 
@@ -59,20 +62,29 @@ def _recurring(raw: RawPredictions, calibration: RawPredictions) -> np.ndarray:
     return np.isin(raw_keys(raw), raw_keys(calibration))
 
 
-def find_class_faults(
-    raw: RawPredictions, codes: np.ndarray | None, *, n_bins: int, points_per_bin: int
-) -> list[Finding]:
+def find_class_faults(raw: RawPredictions, codes: np.ndarray | None) -> list[Finding]:
     """Find classes never true, never predicted or rare, and too few rows for the cells."""
-    n, size = raw.proba.shape
-    predicted = np.bincount(raw.highest[0], minlength=size)
+    size, n = len(raw.names), raw.n_samples - int(raw.abstained.sum())
     true = expected = None
     if codes is not None and (codes >= 0).any():
         true = np.bincount(codes[codes >= 0], minlength=size)
-        absent = np.flatnonzero(true == 0)
-        expected = np.zeros(size)
-        expected[absent] = raw.proba[:, absent].sum(axis=0, dtype=np.float64)
-    counts = {"true": true, "expected": expected}
-    return class_faults(raw.names, n, predicted, **counts, n_bins=n_bins, points_per_bin=points_per_bin)
+    if "every label" in raw.has and raw.labels is not None:
+        times = np.nan_to_num(raw.labels.astype(np.float64)).sum(axis=0)
+        return class_faults(raw.names, n, None, true=times)
+    if "vector" in raw.has:
+        predicted = raw.highest[0]
+        if codes is not None and true is not None:
+            expected = np.zeros(size)
+            absent = np.flatnonzero(true == 0)
+            expected[absent] = raw.proba[codes >= 0][:, absent].sum(axis=0, dtype=np.float64)
+    elif "announced class" in raw.has and (announced := raw.predicted_codes()) is not None:
+        predicted = announced
+        if ANOTHER in raw.names:
+            size, true = size - 1, None
+    else:
+        return find_few_rows(n)
+    times = np.bincount(predicted[predicted >= 0], minlength=size)[:size]
+    return class_faults(raw.names[:size], n, times, true=true, expected=expected)
 
 
 def class_faults(
@@ -82,19 +94,17 @@ def class_faults(
     *,
     true: np.ndarray | None,
     expected: np.ndarray | None = None,
-    n_bins: int = N_BINS,
-    points_per_bin: int = 50,
 ) -> list[Finding]:
     """As `find_class_faults`, from the rows of each predicted, true and (if known) expected class."""
     size = len(class_names)
     findings: list[Finding] = []
     names = np.array(class_names, dtype=object)
 
-    def add(code: str, severity: str, classes: np.ndarray, what: str, advice: str = "") -> None:
+    def add(code: str, classes: np.ndarray, what: str, advice: str, severity: str = "note") -> None:
         if len(classes):
             be = "is" if len(classes) == 1 else "are"
             told = f"{len(classes):,} of {size:,} classes {be} {what}: {some_names(names[classes])}.{advice}"
-            findings.append(Finding(code, severity, told, columns=tuple(names[classes])))
+            findings.append(Finding(code, told, columns=tuple(names[classes]), severity=severity))
 
     absent = np.flatnonzero(true == 0) if true is not None else np.empty(0, dtype=np.int64)
     advice = ""
@@ -104,28 +114,28 @@ def class_faults(
             f" The scores expect {expected[most]:,.0f} rows of {names[most][:40]!r}: are labels missing, or "
             "columns misnamed?"
         )
-    add("class_never_true", "warning" if advice else "note", absent, "never the true label", advice)
+    add("class_never_true", absent, "never the true label", advice, "warning" if advice else "note")
     if predicted is not None:
         advice = " Such a class has no top-label diagram and no calibration by predicted class."
-        add("class_never_predicted", "note", np.flatnonzero(predicted == 0), "never predicted", advice)
-        rare = np.flatnonzero((predicted > 0) & (predicted < points_per_bin))
+        add("class_never_predicted", np.flatnonzero(predicted == 0), "never predicted", advice)
+        rare = np.flatnonzero((predicted > 0) & (predicted < POINTS_PER_BIN))
         advice = (
-            f" That does not fill one bin of {points_per_bin} points; histogram binning leaves their scores "
+            f" That does not fill one bin of {POINTS_PER_BIN} points; histogram binning leaves their scores "
             "as they are."
         )
-        add("class_rare", "note", rare, f"predicted fewer than {points_per_bin} times", advice)
-    return [*findings, *find_few_rows(n, n_bins, size if predicted is not None else 1)]
+        add("class_rare", rare, f"predicted fewer than {POINTS_PER_BIN} times", advice)
+    return [*findings, *find_few_rows(n, size if predicted is not None else 1)]
 
 
-def find_few_rows(n: int, n_bins: int, n_classes: int = 1) -> list[Finding]:
-    cells = n_bins * n_classes
+def find_few_rows(n: int, n_classes: int = 1) -> list[Finding]:
+    cells = N_BINS * n_classes
     if n >= ROWS_PER_CELL * cells:
         return []
-    what = f"{n_bins} bins x {n_classes} classes = {cells:,} cells" if n_classes > 1 else f"{n_bins} bins"
-    severity = "warning" if n < max(FEWEST_ROWS, n_classes) else "note"
+    what = f"{N_BINS} bins x {n_classes} classes = {cells:,} cells" if n_classes > 1 else f"{N_BINS} bins"
     message = (
         f"{counted(n, 'row')} for {what} are {n / cells:.2g} rows a {'cell' if n_classes > 1 else 'bin'}; "
         f"with fewer than {ROWS_PER_CELL}, most of an error is sampling noise. Use fewer bins or more rows, "
         "and read the noise floor first."
     )
-    return [Finding("too_few_rows", severity, message)]
+    severity = "warning" if n < max(FEWEST_ROWS, n_classes) else "note"
+    return [Finding("too_few_rows", message, severity=severity)]

@@ -26,7 +26,7 @@ from calib.data.predictions import ConfidencePrediction, TopLabelPrediction
 from calib.files.findings.codes import Finding, some
 from calib.files.readers.columns import is_within
 from calib.files.readers.conventions import is_called
-from calib.files.readers.raw_predictions import RawPredictions, are_single_percentages
+from calib.files.readers.raw_predictions import RawPredictions
 from calib.files.readers.roles import Roles
 from calib.files.readers.tables import as_keys
 
@@ -91,12 +91,8 @@ def find_copies(raw: RawPredictions) -> Finding | None:
         f"{len(again):,} of {raw.n_samples:,} rows are exact copies of others ({some(again)}): all digits of "
         "their scores and their labels are equal"
     )
-    return Finding(
-        "rows_copied",
-        "note" if effect < LEAST_EFFECT else "warning",
-        f"{copied}. {how}",
-        again,
-    )
+    severity = "note" if effect < LEAST_EFFECT else "warning"
+    return Finding("rows_copied", f"{copied}. {how}", again, severity=severity)
 
 
 def find_rows_together(raw: RawPredictions) -> Finding | None:
@@ -115,7 +111,6 @@ def find_rows_together(raw: RawPredictions) -> Finding | None:
         name = "cluster" if raw.roles is None or raw.roles.cluster is None else raw.roles.cluster
         return Finding(
             "clusters_kept",
-            "note",
             f"column {name!r} says which rows belong together: {worth_of(rows.cluster)}. "
             "Floors, tests and intervals allow for it, and splits and folds keep clusters on one side. The "
             "fix, as --independent, undoes this: each row then stands alone.",
@@ -135,7 +130,6 @@ def find_rows_together(raw: RawPredictions) -> Finding | None:
     named = f", as --cluster {suspected.column!r} does" if suspected.column else ""
     return Finding(
         "rows_together",
-        "warning",
         f"{suspected.rows} are right or wrong together, more than their scores explain. Rows count as "
         f"independent. If these belong together, {worth_of(suspected.cluster)}, and the fix counts them so"
         f"{named}. --independent says that they do not; scores are then off by what they share.",
@@ -156,11 +150,11 @@ def _repeated_ids(
         return None
     return Finding(
         "rows_together",
-        "note",
         f"ids in {name[:60]!r} repeat, so rows of equal ids may belong together, but no test shows it. As "
         f"clusters, {worth_of(codes)}. The fix counts them as clusters, as --cluster {name} does.",
         columns=(name,),
         repair=_clustered(codes, usable, name),
+        severity="note",
     )
 
 
@@ -172,11 +166,11 @@ def _too_few(rows: Any) -> Finding | None:
         if is_called(str(name), "together") and 1 < (groups := values.nunique()) < MIN_CLUSTERS:
             return Finding(
                 "rows_together",
-                "note",
                 f"rows of equal {name!r} may belong together, and its {groups} values are too few groups to "
                 f"tell (about {MIN_CLUSTERS} are needed). Rows count as independent, and what holds for "
                 "these groups need not hold for others.",
                 columns=(str(name),),
+                severity="note",
             )
     return None
 
@@ -214,8 +208,6 @@ def _rows_of(raw: RawPredictions) -> Any:
         return None
     usable = _usable(raw, claims)
     score, right, codes, predicted = claims.take(usable)
-    if len(score) and are_single_percentages(score):
-        score = score / score.dtype.type(100.0)
     if not len(score) or not is_within(score):
         return None
     further = {name: values[usable] for name, values in _further(raw).items()}

@@ -164,7 +164,7 @@ def test_percent_and_log_odds_are_findings_with_a_fix():
     frame = pd.DataFrame({"confidence": 100 * CONFIDENCE, "correct": CORRECT})
     report = examine(frame)
     assert report["percent"].severity == "note"
-    assert "they are divided by 100" in report["percent"].message
+    assert "percentages. Reading divides by 100" in report["percent"].message
     np.testing.assert_allclose(read(frame).confidence, CONFIDENCE)
     few = frame.assign(confidence=np.where(np.arange(N) < 9, 50.0, CONFIDENCE))
     assert (examine(few)["scale_unknown"].severity, examine(few)["scale_unknown"].fix) == ("error", None)
