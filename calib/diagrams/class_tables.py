@@ -392,13 +392,15 @@ def draw_confusions(
     )
 
 
-def draw_class_changes(before: ClassGaps, after: ClassGaps, class_names: Sequence[str]) -> Figure:
+def draw_class_changes(
+    before: ClassGaps, after: ClassGaps, class_names: Sequence[str], *, most: int = MAX_NAMED
+) -> Figure:
     """Draw an arrow for each predicted class, from its gap before a calibrator to its gap after.
 
-    The classes are the first `MAX_NAMED` of `before`; bars are the intervals after. Vermillion: right less
+    The classes are the first `most` of `before`; bars are the intervals after. Vermillion: right less
     often than it says, blue: more often, grey: not known to be off.
     """
-    names = [class_names[code] for code in before.label[:MAX_NAMED].tolist()]
+    names = [class_names[code] for code in before.label[:most].tolist()]
     order = np.argsort(-before.gap[: len(names)], kind="stable")
     known = {label: at for at, label in enumerate(after.label.tolist())}
     end = np.array([known.get(label, -1) for label in before.label[order].tolist()])
@@ -442,7 +444,7 @@ def draw_class_changes(before: ClassGaps, after: ClassGaps, class_names: Sequenc
     line = {"color": LINES, "width": 1}
     return figure(
         data,
-        height=100 + 30 * max(len(names), 2),
+        height=80 + 25 * max(len(names), 2),
         annotations=arrows,
         shapes=[{"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": line}],
         xaxis={"title": "right less often \u2190 points \u2192 more often"},

@@ -367,7 +367,9 @@ def _own_cuts(before: _Entries, after: _Entries, n_groups: int) -> dict[str, lis
     value = np.empty(len(after.exact))
     value[after.rows] = after.exact
     given = value[before.rows]
-    found = {}
+    found: dict[str, list[list[int]]] = {}
+    if 2 * len(np.unique(value)) > len(value):  # no bins: even a class of few rows has as many values
+        return found
     for group in range(-1, n_groups):
         inside = np.ones(len(given), bool) if group < 0 else before.group == group
         values, own = given[inside], before.exact[inside]

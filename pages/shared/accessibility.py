@@ -34,11 +34,20 @@ ROOM = """
 [data-testid=stMainBlockContainer] h1 { font-size: 1.75rem; padding: 0.25rem 0; }
 [data-testid=stMainBlockContainer] h2 { font-size: 1.375rem; padding: 0.25rem 0; }
 [class*=st-key-][class*=-files] { height: 0; margin-bottom: -1rem; overflow: visible; z-index: 1; }
+[class*=st-key-][class*="-save"] {
+    height: 0; margin-top: -1rem; transform: translateY(-1.75rem); align-self: end; z-index: 1;
+}
 @media (min-width: 1100px) {
     [data-testid=stMainBlockContainer] { padding-left: 2.5rem; padding-right: 2.5rem; }
     .st-key-about-data { flex-wrap: nowrap; }
 }
 @media (max-width: 640px) {
+    [data-testid=stMainBlockContainer] { padding-bottom: 1rem; }
+    [data-testid=stMainBlockContainer] h2 { font-size: 1.2rem; padding: 0; }
+    [data-testid=stMain] [data-testid=stVerticalBlock] { gap: 0.25rem; }
+    [class*=st-key-][class*="-save"] { margin-top: -0.25rem; }
+    .st-key-choice-menus { flex-wrap: nowrap; }
+    .st-key-choice-menus > * { min-width: 0; flex: 1 1 0; }
     .st-key-page-head { flex-wrap: nowrap; }
     .st-key-page-head h1 { font-size: 1.25rem; white-space: nowrap; }
     .st-key-page-head [data-testid=stPageLink] p { position: absolute; width: 1px; clip-path: inset(50%); }

@@ -468,10 +468,12 @@ def bins_and_method() -> tuple[int, Method]:
 
 
 def method_menu() -> Method:
-    """Show the choice of a method, which pages share, and return it."""
+    """Show the choice of a method, which pages share, and return it; without a choice, show nothing."""
     found = methods()
     keep_in_address("method", list(found), next(iter(found)))
-    return found[st.selectbox("Before or after calibration", list(found), key="method")]
+    if len(found) == 1:
+        return found[BASE]
+    return found[st.selectbox("Scores", list(found), key="method")]
 
 
 def bins_slider(label: str = "Equal-width bins B") -> int:

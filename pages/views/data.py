@@ -36,23 +36,23 @@ from pages.shared.uploads import (
     why_not,
 )
 
-PREVIEW_ROWS = 10
+PREVIEW_ROWS = 5
 #: Fields for files.
 UPLOADS = ("up", "up-labels", "up-calibration", "up-calibration-labels")
 #: Tables that can be read, each in three rows.
 LAYOUTS = {
-    "A probability per class, and the label": {
+    "Probabilities": {
         "p_cat": [0.9, 0.2, 0.3],
         "p_dog": [0.1, 0.7, 0.3],
         "p_fox": [0.0, 0.1, 0.4],
         "label": ["cat", "dog", "cat"],
     },
-    "Predicted class, confidence, and label": {
+    "Predicted class": {
         "predicted": ["cat", "dog", "fox"],
         "confidence": [0.9, 0.7, 0.4],
         "label": ["cat", "dog", "cat"],
     },
-    "One probability, and a 0/1 label": {"score": [0.9, 0.2, 0.4], "label": [1, 0, 0]},
+    "One probability": {"score": [0.9, 0.2, 0.4], "label": [1, 0, 0]},
 }
 SAMPLE_ROWS = 300
 
@@ -200,9 +200,8 @@ def show_state(reading: Reading, *, used: bool, missing: bool) -> None:
 
 
 def show_layouts() -> None:
-    for column, (words, table) in zip(st.columns(len(LAYOUTS)), LAYOUTS.items(), strict=True):
-        column.caption(words)
-        column.table(pd.DataFrame(table).astype(str), hide_index=True)
+    for tab, table in zip(st.tabs(list(LAYOUTS)), LAYOUTS.values(), strict=True):
+        tab.table(pd.DataFrame(table).astype(str), hide_index=True, width="content")
     rows = from_example("resnet").evaluation.take(slice(0, SAMPLE_ROWS))
     sample = pd.DataFrame(rows.proba, columns=[f"p_{name}" for name in rows.class_names]).round(4)
     sample["label"] = np.asarray(rows.class_names, dtype=object)[rows.labels]
@@ -279,7 +278,7 @@ if data.event is not None and data.has_rows:
 if "every label" in data.kind.has:
     show_several(rows)
 tabs = {"Project": offer_project}
-if data.has_rows and "every label" not in data.kind.has:
+if data.has_rows and "every label" not in data.kind.has and not used:  # they stand above
     tabs = {"Rows": show_preview, **tabs}
 if data.has_rows:
     tabs |= {"Add a model": offer_model_upload}

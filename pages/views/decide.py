@@ -67,12 +67,12 @@ def simultaneous_words() -> str:
     found = {value: rules_for(value)[shown] for value in ACCURACIES}
     tried = {value: rule.coverage for value, rule in found.items() if rule.guarantee is not None}
     first = next((value for value, share in tried.items() if share == 1.0), ACCURACIES[-1])
-    passing = [f"{value:.0%} for {share:.1%} of the rows" for value, share in tried.items() if value >= first]
+    passing = [f"{value:.0%} for {share:.1%}" for value, share in tried.items() if value >= first]
     if not passing:
         return "No accuracy can be promised."
     return (
-        f"Promised at once: {', '.join(passing)}. You may choose among these, and among the scores, after "
-        "looking."
+        f"Accuracies promised at once, each for a share of the rows: {', '.join(passing)}. You may choose "
+        "among these, and among the scores, after looking."
     )
 
 
@@ -297,8 +297,5 @@ if models[shown].calibrator is not None and np.isfinite(rule.thresholds).any():
     key = f"{models[shown].key}/{target}/{value}/{by}/{alpha}"
     st.header("The calibrator with its rule", anchor=False)
     show_take_away(replace(models[shown], calibrator=carrying, key=key))
-    st.caption(
-        "`calib.load(file).rule_.accept(scores)`, the scorer and the ONNX graph say of each row whether it "
-        "may pass. The calibrator is the one whose scores the rule was chosen on."
-    )
+    st.caption("The file also says of each row whether it may pass.")
 ui.next_line("Decide")

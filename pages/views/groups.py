@@ -28,7 +28,7 @@ from pages.shared.session import BASE, dataset, fit, methods
 from pages.shared.uploads import read_once
 
 #: Columns chosen at first, and groups drawn.
-FIRST, DRAWN = 6, 12
+FIRST, DRAWN = 6, 10
 #: Groups that the first sentence names.
 MOST_SAID = 2
 SHOWN = ("column", "group", "count", "accuracy", "confidence", "gap", "gap_of_rest", "differs")
@@ -71,9 +71,9 @@ def chosen_columns() -> results.CutsAt:
         )
         ui.link_to_data()
         return ()
-    left, right = st.columns([5, 1], vertical_alignment="bottom")
-    chosen = left.multiselect("Columns", offered, offered[:FIRST], key="slice-columns")
-    with right.popover("Cuts", width="stretch"):
+    line = st.container(horizontal=True, vertical_alignment="bottom")
+    chosen = line.multiselect("Columns", offered, offered[:FIRST], key="slice-columns", width="stretch")
+    with line.popover("Cuts"):
         editable = [name for name in chosen if default[name].how != "values"]
         where = {name: edges_of(name, default[name]) for name in editable}
         if not editable:
@@ -103,7 +103,9 @@ def show_against_the_rest() -> None:
         draw_groups(table)
     with side:
         show_group(table, at)
-    list_groups(table)
+    if (fold := st.expander("All groups", key="all-groups", on_change="rerun")).open:
+        with fold:
+            list_groups(table)
 
 
 def open_group(table: SliceTable, row: int | None) -> None:
@@ -129,7 +131,7 @@ def draw_groups(table: SliceTable) -> None:
         alt="Gap of each group minus the gap of all other rows, with its interval",
         on_select=pick,
     )
-    st.caption("Orange: lower than in all other rows. Blue: higher. Grey: not distinguishable.")
+    st.caption("Grey: not distinguishable from all other rows.")
 
 
 def list_groups(table: SliceTable) -> None:

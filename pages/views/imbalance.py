@@ -13,7 +13,7 @@ from pages.shared.needs import against_loaded
 from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.session import base_of
 
-MAX_BARS = 12
+MAX_BARS = 8
 #: Classes are about equally frequent if the most frequent has at most this many times the rows of the rarest,
 #: or exceeds it by at most this many standard errors of its share.
 EQUAL, SPREAD = 1.5, 6.0
@@ -86,15 +86,13 @@ if len(by_frequency) > MAX_BARS:
     bars = np.unique(np.concatenate([binned[:half], binned[-half:]]))
     bars = bars[np.argsort(-shares[bars], kind="stable")]
     st.caption(
-        f"The {half} most frequent and {half} least frequent of the {len(binned):,} predicted classes"
-        f"{' that are calibrated' * bool(calibrated.any())}; the CSV has all."
+        f"The {half} most and {half} least frequent of {len(binned):,} predicted classes"
+        f"{' that are calibrated' * bool(calibrated.any())}."
     )
 limit = float(max(np.max([side.base_ece[bars], side.ece[bars]]) for side in sides))
-with st.container(horizontal=True, vertical_alignment="center"):
-    drawn = st.segmented_control(
-        "Bars show", range(2), format_func=lambda at: sides[at].name, default=0, required=True, key="side"
-    )
-    st.caption(f"{sides[drawn].n_bins.sum():,} bins in all", width="content")
+drawn = st.segmented_control(
+    "Bars show", range(2), format_func=lambda at: sides[at].name, default=0, required=True, key="side"
+)
 ui.chart(
     diagrams.draw_class_errors(sides[drawn], bars.tolist(), shares, names, limit),
     "imbalance-errors",
@@ -108,14 +106,8 @@ if (behind := st.session_state.get("imbalance-class")) in by_frequency:
     predicted_as = f"Predicted {ui.literal(names[behind])}"
     which = results.rows_of(base, "top-label", 1, behind)
     rows_panel((), which, predicted_as, "imbalance-rows", rows=data.evaluation)
-for side, needed in zip(sides, (k, n_bins), strict=True):
-    without = int((side.n_bins[predicted] == 0).sum())
-    if without:
-        st.caption(
-            f"{side.name}: {without:,} of {len(predicted):,} predicted classes have fewer than {needed} "
-            "calibration rows and keep their scores."
-        )
-st.caption(
-    "Base model and HB are assessed on the same cells, the rows of one class to which HB gives the same "
-    "value. If only the class shares of new rows differ, Repair, Apply offers a correction for label shift."
-)
+if without := int((sides[drawn].n_bins[predicted] == 0).sum()):
+    st.caption(
+        f"{without:,} of {len(predicted):,} predicted classes have fewer than {(k, n_bins)[drawn]} "
+        "calibration rows and keep their scores."
+    )

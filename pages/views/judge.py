@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calib import InputError, diagrams
+from calib import InputError, TopLabelPrediction, diagrams
 from calib.answers import Judgement
 from calib.datasets import judged_answers
+from calib.evidence.rows import Rows
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
 from pages.shared.isolation import reader
+from pages.shared.panels.picture import show_rows_picture
 from pages.shared.uploads import read_once
 
 #: Name of the example's data.
-EXAMPLE = "judge of 3,000 answers"
+EXAMPLE = "judge of 3,000 answers, 150 of them labelled by people at random"
 #: How rows were chosen to be labelled: the default is tested.
 CHOICES = {
     None: "At random, or by verdict or confidence",
     "otherwise": "By anything else, such as a suspicion",
 }
 
-
+#: Verdicts that the picture names.
+MOST_NAMED = 4
 #: Columns of the table of rates, and their heads.
 RATES = {
     "verdict": "Verdict",
@@ -56,16 +61,39 @@ def columns_of_roles(table: pd.DataFrame) -> tuple[str, tuple[str, ...], str | N
     return verdict, tuple(people), confidence, cluster
 
 
-def show_rates(found: Judgement) -> None:
-    says, truly, *rest = found.sentence.split(". ")
-    st.header(ui.escaped(f"{says}. {truly}."), anchor=False)
-    st.markdown(ui.escaped(". ".join(rest)))
+def labelled_rows(found: Judgement) -> TopLabelPrediction:
+    """Return the labelled rows as predictions; where people disagree with the judge, their other class."""
+    rows = found.rows
+    said = rows.verdict[rows.row]
+    others = rows.votes.copy()
+    others[np.arange(len(said)), said] = -1.0
+    truth = np.where(rows.right > 0.5, said, others.argmax(axis=1))
+    assert rows.confidence is not None, "the page shows another figure without confidence"
+    weights = rows.weight if rows.is_weighted else None
+    return TopLabelPrediction(said, rows.confidence[rows.row], truth, rows.names, sample_weight=weights)
+
+
+def show_agreement(found: Judgement) -> None:
+    """Show how often people agree with each verdict at each confidence."""
+    if found.n_labelled and found.rows.confidence is not None:
+        verdicts = np.argsort(-found.rates.judge_rate, kind="stable")[:MOST_NAMED]
+        if show_rows_picture("judge", Rows(labelled_rows(found)), verdicts.tolist()):
+            return
+    show_cells(found)
+
+
+def show_cells(found: Judgement) -> None:
     ui.chart(
         diagrams.draw_judgement(found),
         "judge-cells",
         table=found.cells.frame,
         alt="How often people agree with each verdict, by the judge's confidence, with 95 % intervals",
     )
+
+
+def show_numbers(found: Judgement) -> None:
+    """Show agreement by cell, and the true rate of each verdict."""
+    show_cells(found)
     table = found.frame()
     shown = table[list(RATES)].rename(columns=RATES)
     shares = dict.fromkeys(shown.select_dtypes("float"), "{:.1%}")
@@ -79,7 +107,6 @@ def show_rates(found: Judgement) -> None:
 
 
 def show_passing(found: Judgement) -> None:
-    st.subheader("What may pass without a person", anchor=False)
     share = st.slider("Accuracy of what passes, %", 50, 99, 85, key="judge-accuracy", bind="query-params")
     passing = found.passing(share / 100)
     st.progress(passing.share, f"{passing.share:.0%} pass, {1 - passing.share:.0%} go to a person")
@@ -95,7 +122,6 @@ def show_passing(found: Judgement) -> None:
 
 
 def show_next(found: Judgement, table: pd.DataFrame) -> None:
-    st.subheader("Label these next", anchor=False)
     left = found.n_rows - found.n_labelled
     if not left:
         st.caption("Every row is labelled.")
@@ -117,30 +143,37 @@ ui.heading(
 )
 ui.show_dataset(None)
 reader.pool.start()
-upload = st.file_uploader("Judged rows, some with labels of people", key="judge-file")
-try:
-    if upload is None:
-        data, source = judged_answers(), EXAMPLE
-        st.caption(f"Example: {EXAMPLE}, 150 of them labelled by people at random. Simulated.")
-    else:
-        held = read_once("table", upload)
-        data, source = pd.DataFrame(dict(held.columns)), upload.file_id
-        st.caption(f"{ui.literal(upload.name)}: {len(data):,} rows")
-    with st.expander("Columns", expanded=not {"verdict", "human"} <= set(data)):
+answer = st.container()
+with st.expander("Use your own judged rows", key="judge-own", icon=":material/upload_file:"):
+    upload = st.file_uploader("Judged rows, some with labels of people", key="judge-file")
+    try:
+        if upload is None:
+            data, source, about = judged_answers(), EXAMPLE, f"Example: {EXAMPLE}. Simulated."
+        else:
+            held = read_once("table", upload)
+            data, source = pd.DataFrame(dict(held.columns)), upload.file_id
+            about = f"{ui.literal(upload.name)}: {len(data):,} rows"
         roles = columns_of_roles(data)
         words = "How were rows chosen to be labelled?"
         chosen_by = st.selectbox(words, list(CHOICES), format_func=CHOICES.__getitem__, key="judge-chosen")
-    if roles is None:
+        if roles is None:
+            st.stop()
+        judgement = results.judgement((source, *roles, chosen_by), data)
+    except InputError as error:
+        st.error(ui.escaped(error))
         st.stop()
-    judgement = results.judgement((source, *roles, chosen_by), data)
-except InputError as error:
-    st.error(ui.escaped(error))
-    st.stop()
-left, right = st.columns([3, 2], gap="large")
-with left:
-    show_rates(judgement)
-with right:
-    with st.container(border=True):
-        show_passing(judgement)
-    with st.container(border=True):
-        show_next(judgement, data)
+with answer:
+    st.caption(about)
+    says, truly, *rest = judgement.sentence.split(". ")
+    st.header(ui.escaped(f"{says}. {truly}."), anchor=False)
+    st.markdown(ui.escaped(". ".join(rest)))
+    ui.show_tabs(
+        {
+            "How often people agree": partial(show_agreement, judgement),
+            "What may pass": partial(show_passing, judgement),
+            "Label these next": partial(show_next, judgement, data),
+            "Numbers": partial(show_numbers, judgement),
+        },
+        "judge_tab",
+        in_address=True,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -37,6 +38,8 @@ from pages.shared.texts import meanings
 
 #: In the menus of classes and bins: none is chosen.
 ALL = -1
+#: Titles of tabs.
+CHOSEN, ROWS = "Class or bin", "Rows"
 #: Classes in the figure of one bin, and classes that a sentence on confusions names.
 MOST_CLASSES, MOST_CONFUSED = 12, 3
 #: Columns that fit beside the class; the file has all.
@@ -45,9 +48,9 @@ FORMATS = {"predicted": "localized", "accuracy": "%.3f", **dict.fromkeys(("gap",
 COLUMNS = ui.columns_of({name: CLASS_COLUMNS[name] for name in SHOWN}, FORMATS)
 
 
-def choose(**what: Any) -> None:
-    """Choose a class or a bin for what is shown beside the classes."""
-    st.session_state.update({"reliability-rows-open": True, **what})
+def choose(tab: str, **what: Any) -> None:
+    """Choose a class or a bin, and open the tab that is about it."""
+    st.session_state.update({"reliability_tab": tab, **what})
     drop()
 
 
@@ -55,29 +58,31 @@ def choose_in_picture(choice: ChosenRows) -> None:
     """Take over the class and the bin that were chosen in the picture."""
     st.session_state["class"] = ALL if choice.label is None else choice.label
     st.session_state["bin"] = ALL if choice.bin is None else choice.bin
+    st.session_state["reliability_tab"] = ROWS
 
 
 def pick_class(figure: str) -> None:
     if custom := ui.clicked(figure).get("customdata"):
-        choose(**{"class": int(custom[-1])})
+        choose(CHOSEN, **{"class": int(custom[-1])})
 
 
 def pick_bin(n_bins: int) -> None:
     if custom := ui.clicked("class-bins").get("customdata"):
-        choose(bin=round(float(custom[0]) * n_bins))
+        choose(ROWS, bin=round(float(custom[0]) * n_bins))
 
 
 def pick_row(labels: np.ndarray) -> None:
     if (row := ui.ticked("class-table")) is not None:
-        choose(**{"class": int(labels[row]), "bin": ALL})
+        choose(CHOSEN, **{"class": int(labels[row]), "bin": ALL})
 
 
 @part
 def show() -> None:
-    """Show the picture of a method, and beside its classes the one that was chosen."""
+    """Show the picture of a method, and below it the class or the bin that was chosen."""
     data = dataset()
-    answer, menu = st.columns([3, 1])
-    with menu:
+    answer, living = st.container(), st.container()
+    menus = st.container(horizontal=True, key="choice-menus")
+    with menus:
         method = ui.method_menu()
     keep_in_address("bins", SHARED["bins"], N_BINS)
     n_bins = int(st.session_state["bins"])
@@ -87,30 +92,28 @@ def show() -> None:
     keep_in_address("bin", [ALL, *diagram.pooled.bin.tolist()], ALL)
     if table is not None:
         keep_in_address("class", [ALL, *range(len(table.share))], int(table.order[0]))
-    show_living(method, n_bins)
-    if table is None:
-        st.caption(ui.shortfall(data.kind, "notion:top-label"))
-        code, bin_ = None, bin_menu(diagram, n_bins)
-    else:
-        main, side = ui.beside("class")
-        with main:
-            code, bin_ = chosen_menus(table, diagram, n_bins)
-            show_classes(method, n_bins, table)
-        with side:
-            show_chosen(method, table, diagram, n_bins, code, bin_)
-    show_rows(method, n_bins, code, bin_)
+    with living:
+        show_living(method, n_bins)
+    with menus:
+        code = None if table is None else class_menu(table)
+        bin_ = bin_menu(diagram, n_bins)
     is_risk = data.event is not None and data.has_rows
-    if is_risk:
-        show_smoothed(method)
+    tabs: dict[str, Callable[[], None]] = {}
+    if table is not None:
+        tabs[CHOSEN] = partial(show_chosen, method, table, diagram, n_bins, code, bin_)
+        tabs["All classes"] = partial(show_classes, method, n_bins, table)
+    elif is_risk:
+        tabs["Smoothed"] = partial(show_smoothed, method)
+    tabs[ROWS] = partial(show_rows, method, n_bins, code, bin_)
+    tabs["Without bins"] = partial(show_without_bins, method, diagram)
+    ui.show_tabs(tabs, "reliability_tab", in_address=True)
     with answer:
         if is_risk:
             show_risk_line(method)
         else:
             show_errors(method, n_bins, table)
-    fold = st.expander("Without bins", key="without-bins", on_change="rerun")
-    if fold.open:
-        with fold:
-            show_without_bins(method, diagram)
+        if table is None and data.event is None:
+            st.caption(ui.shortfall(data.kind, "notion:top-label"))
     ui.next_line("Reliability")
 
 
@@ -170,7 +173,7 @@ def show_classes(method: Method, n_bins: int, table: ClassTable) -> None:
         shown[SHOWN],
         key="class-table",
         hide_index=True,
-        height=35 * min(len(shown) + 1, 11) + 2,
+        height=35 * min(len(shown) + 1, 9) + 2,
         column_config=COLUMNS,
         on_select=partial(pick_row, shown["label"].to_numpy()),
         selection_mode="single-row",
@@ -191,22 +194,18 @@ def bin_menu(diagram: ReliabilityDiagram, n_bins: int) -> int | None:
     return None if found == ALL else found
 
 
-def chosen_menus(
-    table: ClassTable, diagram: ReliabilityDiagram, n_bins: int
-) -> tuple[int | None, int | None]:
-    """Show the choice of a class and of a bin, before the table and its many stops; None for all."""
+def class_menu(table: ClassTable) -> int | None:
+    """Show the choice of a class; None for all."""
     names = dataset().evaluation.class_names
-    left, right = st.columns(2)
     codes: list[int] = [ALL, *map(int, table.order)]
-    found = left.selectbox(
+    found = st.selectbox(
         "Class",
         codes,
         key="class",
         format_func=lambda code: "all" if code == ALL else names[code],
         on_change=drop,
     )
-    with right:
-        return None if found == ALL else found, bin_menu(diagram, n_bins)
+    return None if found == ALL else found
 
 
 def show_chosen(
@@ -221,7 +220,9 @@ def show_chosen(
     names = dataset().evaluation.class_names
     if code is not None:
         show_class(method, table, code, bin_, n_bins)
-    elif bin_ is not None:
+    elif bin_ is None:
+        st.info("Choose a class or a bin in the picture or in the menus.")
+    else:
         zoom = diagram.zoom(bin_)
         st.markdown(zoom.words([ui.literal(name) for name in names], strong="**{}**"))
         ui.chart(
@@ -242,15 +243,17 @@ def show_class(method: Method, table: ClassTable, code: int, bin_: int | None, n
     if not table.predicted[code]:
         st.markdown(f"{name} is never predicted; it is the true class of {table.true[code]:,} rows.")
         return
-    st.markdown(table.class_words(code, name, strong="**{}**"))
+    words, figure = st.columns([2, 3])
     diagram = results.ask(class_diagram, method, label=code, notion="top-label", n_bins=n_bins)
-    ui.chart(
-        diagrams.draw_class(diagram, chosen=bin_, n_bins=n_bins, height=300),
-        "class-bins",
-        table=diagram.frame,
-        alt="Reliability diagram of one class",
-        on_select=partial(pick_bin, n_bins),
-    )
+    with figure:
+        ui.chart(
+            diagrams.draw_class(diagram, chosen=bin_, n_bins=n_bins, height=225),
+            "class-bins",
+            table=diagram.frame,
+            alt="Reliability diagram of one class",
+            on_select=partial(pick_bin, n_bins),
+        )
+    words.markdown(table.class_words(code, name, strong="**{}**"))
     if not dataset().has_rows:
         return
     pair = confusions(results.about(method, "top-label"), label=code)
@@ -262,11 +265,12 @@ def show_class(method: Method, table: ClassTable, code: int, bin_: int | None, n
         most = zip(others[:MOST_CONFUSED].tolist(), counts[:MOST_CONFUSED].tolist(), strict=True)
         listed = ", ".join(f"{ui.literal(names[other])} {count:,}" for other, count in most)
         said.append(f"**{counts.sum():,}** {what}{listed and f': {listed}'}.")
-    st.markdown(" ".join(said))
+    words.markdown(" ".join(said))
 
 
 def show_rows(method: Method, n_bins: int, code: int | None, bin_: int | None) -> None:
     """List the rows of the class and the bin, or of a range that was chosen in the picture."""
+    st.session_state.setdefault("reliability-rows-open", True)
     found = chosen()
     if found is not None and found[0].bin is None and found[0].label is None:
         show_chosen_rows("reliability-rows")

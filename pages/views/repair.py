@@ -33,9 +33,11 @@ from pages.shared.panels.recommendation import (
     recommended,
     show_candidates,
 )
-from pages.shared.panels.take_away import show_take_away
+from pages.shared.panels.take_away import offer_file, offer_scorer
 from pages.shared.session import BASE, Method, dataset, described_calibrator, fit, fitted, methods, remove
 
+#: Most classes that all get an arrow, and the arrows of more classes.
+ALL_ARROWS, FEW_ARROWS = 10, 8
 #: Estimated seconds of a fit that is not begun before the user presses a button.
 LONG = 60.0
 
@@ -78,15 +80,18 @@ def show_effect() -> None:
     """Show how far each class is off before and after, and the picture of all rows."""
     if after is not None and lacks(data.kind, "notion:top-label") is None:
         gaps = results.ask(class_gaps, base, fdr=FDR), results.ask(class_gaps, after, fdr=FDR)
+        n_classes = len(gaps[0].label)
+        drawn = n_classes if n_classes <= ALL_ARROWS else FEW_ARROWS
         ui.chart(
-            diagrams.draw_class_changes(*gaps, data.evaluation.class_names),
+            diagrams.draw_class_changes(*gaps, data.evaluation.class_names, most=drawn),
             "class-changes",
             table=lambda: ui.stacked(dict(zip(("before", "after"), gaps, strict=True)), "when"),
             alt="Accuracy minus confidence of each predicted class, before and after the calibrator",
         )
+        few = "" if drawn == n_classes else f"The {drawn} of {n_classes:,} classes with the clearest gaps. "
         st.caption(
-            f"Open circle: before. Full circle: after, with its {100 * gaps[1].level:.3g} % interval. "
-            "Grey: not known to be off."
+            f"{few}Open circle: before. Full: after, with its {100 * gaps[1].level:.3g} % interval. Grey: "
+            "not known to be off."
         )
     show_picture("repair", after=after)
     show_chosen_rows("repair-rows")
@@ -135,6 +140,13 @@ def show_tried() -> None:
         show_models(few or list(methods_of_kind(data.kind))[:2], n_bins)
 
 
+def show_application() -> None:
+    """Calibrate new predictions, and offer what calibrates them in production."""
+    show_new_predictions(after)
+    if after is not None:
+        offer_scorer(after)
+
+
 ui.heading(
     "Repair", "Which calibrator repairs the confidence, by how much, and what does it make of new rows?"
 )
@@ -165,8 +177,8 @@ else:
             )
         if after is not None:
             helps = bool(recommendation) and after.name == proposed
-            show_take_away(after, "primary" if helps else "secondary")
+            offer_file(after, "primary" if helps else "secondary")
 tabs = {"Before and after": show_effect, "Numbers": show_numbers, "Candidates": show_tried}
 tabs = {} if data.calibration is None or missing is not None else tabs
-ui.show_tabs({**tabs, "Apply": lambda: show_new_predictions(after)}, "repair_tab", in_address=True)
+ui.show_tabs({**tabs, "Apply": show_application}, "repair_tab", in_address=True)
 ui.next_line("Repair")

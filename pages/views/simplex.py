@@ -96,7 +96,7 @@ regions = "; grey: 95 % region of the true frequencies" if np.isfinite(arrows.bo
 left_out = f" {few:,} arrows of fewer than {MIN_ROWS} rows are left out." if few else ""
 st.caption(
     f"{len(points):,} of {rows.n_samples:,} rows. Arrows: from a bin's mean prediction to its recalibrated "
-    f"vector, wider with more rows{regions}.{left_out} Click one to list its rows."
+    f"vector{regions}.{left_out} Click one to list its rows."
 )
 if (behind := st.session_state.get("simplex-bin")) in arrows.means.cell:
     in_bin = view.at[arrows.means.cell[arrows.means.position] == behind]
@@ -109,13 +109,14 @@ def show_distances() -> None:
     before, after = (curve.at(results.EPSILON) for curve in curves.values())
     st.markdown(
         f"**{before:.1%}** of the rows are within an L1 distance of {results.EPSILON} before recalibration, "
-        f"**{after:.1%}** after it, both assessed on the same bins."
+        f"**{after:.1%}** after it."
     )
     ui.chart(
         diagrams.draw_validity(curves),
         "canonical-validity",
         table=lambda: ui.stacked(curves, "vectors"),
         alt="Share of rows whose bin is within a distance of its label frequencies, before and after",
+        height=300,
     )
     options: dict[str, Any] = {"cells": result.cells, "n_resamples": REDRAWS}
     floors = {

@@ -16,9 +16,11 @@ from pages.shared.session import Method
 from tests import PAGE_FILES, ROOT
 
 PAGES = [path.relative_to(ROOT).as_posix() for path in PAGE_FILES]
-#: The tabs of rooms.
+#: The tabs of rooms; "" is the first tab of a room whose tabs depend on the predictions.
 ROOM_TABS = {
     "overview": ("Answer", "How sure is each number?"),
+    "reliability": ("", "Rows", "Without bins"),
+    "judge": ("How often people agree", "What may pass", "Label these next", "Numbers"),
     "groups": ("Against the rest", "Over time"),
     "repair": ("Before and after", "Numbers", "Candidates", "Apply"),
     "learn": ("Lesson", "More", "Glossary"),

@@ -7,19 +7,21 @@ import numpy as np
 import calib
 from calib import Predictions
 from pages.shared.session import Dataset
-from tests.app.running import open_page, with_binning, words
+from tests.app.running import open_page, open_tab, with_binning, words
 
 
 def test_classes_are_ranked_searched_and_opened():
     app = open_page("pages/views/reliability.py")
+    assert "of 10** predicted classes are off" in words(app)
+    assert "`` horse `` is predicted for" in words(app)
+    open_tab(app, "reliability_tab", "All classes")
     table = app.dataframe[0].value
     rows = app.session_state["dataset"].evaluation
     guilty = [rows.class_names[code] for code in calib.conclude(rows).guilty]
     assert table["class"].tolist()[: len(guilty)] == guilty  # as the verdict names them
     assert table["flagged"].tolist() == [True] * len(guilty) + [False] * (10 - len(guilty))
+    assert guilty[0] == "horse"
     assert table["predicted"].sum() == rows.n_samples
-    assert "of 10** predicted classes are off" in words(app)
-    assert f"`` {guilty[0]} `` is predicted for" in words(app)
 
     app.text_input(key="class-search").set_value("RS").run()
     assert app.dataframe[0].value["class"].tolist() == ["horse"]
@@ -29,6 +31,7 @@ def test_classes_are_ranked_searched_and_opened():
     app.toggle(key="only-flagged").set_value(True).run()
     assert 2 <= len(app.dataframe[0].value) < 10
     app.selectbox(key="class").set_value(4).run()
+    open_tab(app, "reliability_tab", "Class or bin")
     assert "`` deer `` is predicted for" in words(app)
 
 
@@ -60,7 +63,7 @@ def test_imbalance_says_what_happened_to_the_rarest_classes():
     assert "with 100 points per bin: **" in text
     assert len(app.get("plotly_chart")) == 1
     app.slider(key="k").set_value(200).run()
-    assert "k = 200 points per bin: 1 of 7 predicted classes" in words(app)
+    assert "1 of 7 predicted classes have fewer than 200 calibration rows" in words(app)
 
 
 def test_imbalance_says_when_nothing_is_calibrated():

@@ -40,6 +40,8 @@ def rows_of(n_groups: int) -> pd.DataFrame:
 def test_groups_are_ranked_searched_and_compared(n_groups):
     app, content = upload(rows_of(n_groups))
     app.switch_page("pages/views/groups.py").run()
+    app.session_state["all-groups"] = True
+    app.run()
     table, loaded = app.dataframe[0].value, read(content)
     expected = slices(loaded.labels, loaded, loaded.metadata[["region", "age", "day"]], random_state=0)
     assert len(table) == len(expected)
@@ -50,7 +52,9 @@ def test_groups_are_ranked_searched_and_compared(n_groups):
     if n_groups < 1_000:
         assert table["group"][0] == "region 0"
         assert "`` region 0 `` is **more overconfident** than all other rows" in words(app)
-    app.text_input(key="cut-age").set_value("30, 60").run()
+    app.text_input(key="cut-age").set_value("30, 60")
+    app.session_state["all-groups"] = True
+    app.run()
     assert {"below 30", "30 to 60", "60 and more"} <= set(app.dataframe[0].value["group"])
     app.text_input(key="cut-age").set_value("old").run()
     assert "cut 'age' at numbers" in app.error[0].value.replace("\\", "")
@@ -67,6 +71,8 @@ def test_one_event_has_observed_and_expected_instead_of_accuracy():
     frame = pd.DataFrame({"p(sick)": p, "label": np.where(random.random(600) < p, "sick", "well")})
     app, _ = upload(frame.assign(site=random.choice(["a", "b"], 600)))
     turn_to(app, "groups")
+    app.session_state["all-groups"] = True
+    app.run()
     table = app.dataframe[0].value
     np.testing.assert_allclose(table["ratio"], table["accuracy"] / table["confidence"])
     assert "ratio" in app.dataframe[0].proto.column_order
@@ -82,7 +88,7 @@ def test_a_column_leads_to_calibration_by_its_groups():
     found = app.session_state["methods"].values()
     fitted = next(item for item in found if item.name.endswith("by class and group: site (simulated)"))
     assert fitted.calibrator.groups_ == ("east", "north", "south", "west")
-    turn_to(app, "repair")
+    turn_to(app, "repair", "Apply")
     assert app.selectbox(key="chosen").value == fitted.name
     app.toggle(key="make-scorer").set_value(True).run()
     assert "largest difference from calib is 0.0e+00" in words(app).replace("\\", "")

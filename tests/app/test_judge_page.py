@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from calib import judge
 from calib.datasets import judged_answers
-from tests.app.running import open_page, words
+from tests.app.running import open_page, open_tab, words
 
 PAGE = "pages/views/judge.py"
 
@@ -19,13 +21,17 @@ def answers():
 def test_numbers_of_the_example_are_the_librarys(answers):
     app = open_page(PAGE)
     found = judge(answers["verdict"], answers["human"], answers["confidence"])
-    text = words(app)
-    assert f"kappa {found.kappa.value:.2f}" in text
-    assert "Simulated" in text
+    assert "Simulated" in words(app)
+    picture = json.loads(app.get("bidi_component")[0].proto.json)["picture"]
+    assert (picture["rows"], picture["classes"]) == (150, ["pass", "fail"])
+    open_tab(app, "judge_tab", "Numbers")
+    assert f"kappa {found.kappa.value:.2f}" in words(app)
     assert app.dataframe[0].value["Truly"].tolist() == found.frame()["rate"].tolist()
-    assert app.dataframe[1].value["n_next"].sum() == 50
+    open_tab(app, "judge_tab", "Label these next")
+    assert app.dataframe[0].value["n_next"].sum() == 50
     app.number_input(key="judge-next").set_value(80).run()
-    assert app.dataframe[1].value["n_next"].tolist() == found.next_rows(80).n_next.tolist()
+    assert app.dataframe[0].value["n_next"].tolist() == found.next_rows(80).n_next.tolist()
+    open_tab(app, "judge_tab", "What may pass")
     assert f"{found.passing(0.85).share:.0%} pass" in app.get("progress")[0].proto.text
 
 
@@ -36,6 +42,7 @@ def test_a_file_is_judged_by_the_columns_that_are_chosen(answers):
     app.file_uploader(key="judge-file").upload("answers.csv", content, "text/csv").run()
     assert "Choose the column" in words(app)
     app.multiselect(key="judge-human").set_value(["anna"]).run()
+    open_tab(app, "judge_tab", "Numbers")
     found = judge(answers["verdict"], answers["human"], answers["confidence"])
     assert app.dataframe[0].value["Truly"].tolist() == pytest.approx(found.frame()["rate"].tolist())
     app.selectbox(key="judge-chosen").set_value("otherwise").run()

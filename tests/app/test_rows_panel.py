@@ -10,7 +10,7 @@ import pytest
 
 from pages.shared.choice import ChosenRows
 from pages.shared.session import base_of
-from tests.app.running import open_page, turn_to, with_binning, words
+from tests.app.running import open_page, open_tab, turn_to, with_binning, words
 
 _random = np.random.default_rng(2)
 N = 500
@@ -43,6 +43,8 @@ def app():
 def opened(app, key: str, room: str, tab: str = ""):
     """Open a room with its rows listed, as after a click."""
     turn_to(app, room, tab)
+    if room == "reliability":
+        return open_tab(app, "reliability_tab", "Rows")
     return app.toggle(key=f"{key}-open").set_value(True).run()
 
 
@@ -114,7 +116,7 @@ def test_a_cell_of_the_overview(app):
 
 
 def test_a_range_of_the_picture(app):
-    turn_to(app, "reliability")
+    opened(app, "reliability-rows", "reliability")
     choose_in_picture(app, lower=0.61, upper=0.704)
     same_rows(app, (TEST["confidence"] >= 0.61) & (TEST["confidence"] < 0.704))
 

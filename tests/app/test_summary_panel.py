@@ -15,7 +15,7 @@ from calib.scale.batches import STREAMED
 from calib.scale.files import dumps
 from calib.stats.measures import MEASURES
 from pages.shared.needs import NEEDS
-from tests.app.running import PLACES, number, open_page, turn_to, words
+from tests.app.running import PLACES, number, open_page, open_tab, turn_to, words
 from tests.app.test_kinds import FILES
 from tests.app.test_pages_upload import upload
 from tests.populations import population
@@ -95,6 +95,7 @@ def test_numbers_are_those_of_the_rows(rows, summarized):
     turn_to(app, "groups")
     assert "of 2** groups " in words(app)
     turn_to(app, "reliability")
+    open_tab(app, "reliability_tab", "All classes")
     found = calib.class_table(labels, proba, random_state=0)
     np.testing.assert_allclose(app.dataframe[0].value["gap"], found.frame()["gap"], atol=1e-12)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -100,15 +100,26 @@ def show_picture(
             st.toggle("Static figure", key=f"{key}-static", persist_state="session")
 
 
+def show_rows_picture(key: str, rows: Rows, named: Sequence[int]) -> bool:
+    """Show rows of a page's own in the living picture; return whether it could be mounted."""
+    names = rows.class_names
+    packed = results.ask(living_picture, rows, named=tuple(named), class_names=names)
+    given = {"picture": packed, "bins": N_BINS, "view": 0, "marked": None}
+    return f"{key}-failed" not in st.session_state and _mounted(key, given, [], lambda choice: None)
+
+
 def _mounted(
     key: str, given: dict[str, Any], shown: list[Method], on_choose: Callable[[ChosenRows], None]
 ) -> bool:
-    """Mount the component; return whether Streamlit could."""
+    """Mount the component; return whether Streamlit could.
+
+    Without methods in `shown` the rows are no data of the session, and nothing is chosen.
+    """
     picked = f"{key}-picture"
 
     def choose() -> None:
         sent = st.session_state[picked].chosen
-        if sent is not None:
+        if sent is not None and shown:
             choice = ChosenRows.of(sent, shown[int(sent["view"])])
             st.session_state["picture-choice"] = choice
             st.session_state["picture-told"] = True
@@ -117,7 +128,7 @@ def _mounted(
 
     def change_bins() -> None:
         sent = st.session_state[picked].bins
-        if sent in SHARED["bins"]:
+        if sent in SHARED["bins"] and shown:
             st.session_state["bins"] = int(sent)
             st.session_state["picture-told"] = True
 

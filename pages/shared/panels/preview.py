@@ -10,7 +10,7 @@ from pages.shared.session import Dataset
 from pages.shared.uploads import Reading
 from pages.shared.widgets import literal
 
-ROWS, COLUMNS = 6, 16
+ROWS, COLUMNS = 5, 16
 #: What a column can be, by the field of `Roles`; each is chosen by one menu.
 ONE_EACH = {
     "predicted": "Predicted class",

@@ -15,8 +15,8 @@ from calib.diagrams.row_lists import row_table
 from pages.shared import widgets as ui
 from pages.shared.session import BASE, Method, dataset, methods
 
-#: Rows of a page of the table.
-PAGE = 25
+#: Rows of a page of the table, and those seen without scrolling.
+PAGE, ROWS_SHOWN = 25, 10
 
 
 @st.fragment
@@ -49,7 +49,7 @@ def rows_panel(
     st.dataframe(
         shown,
         hide_index=True,
-        height=35 * (min(len(shown), PAGE) + 1) + 2,
+        height=35 * (min(len(shown), ROWS_SHOWN) + 1) + 2,
         column_config={str(name): NumberColumn(format="%.4f") for name in shown.select_dtypes("float")},
         placeholder="\u2013",
     )

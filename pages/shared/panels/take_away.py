@@ -26,16 +26,23 @@ VERIFIED_ROWS = 100_000
 
 
 def show_take_away(method: Method, kind: Literal["primary", "secondary"] = "secondary") -> None:
-    """Offer the calibrator file; on request, also a scorer and an ONNX graph, verified against calib."""
+    """Offer the calibrator file; on request, also a scorer and an ONNX graph."""
+    offer_file(method, kind)
+    offer_scorer(method)
+
+
+def offer_scorer(method: Method) -> None:
+    """Offer, on request, a scorer and an ONNX graph of the calibrator, verified against calib."""
     data = dataset()
-    with st.container(horizontal=True, vertical_alignment="center"):
-        offer_file(method, kind)
-        missing = lacks(data.kind, "export:scorer")
-        wanted = missing is None and st.toggle("Also make a scorer for production", key="make-scorer")
+    missing = lacks(data.kind, "export:scorer")
     if missing is not None:
         st.caption(ui.escaped(missing))
-    if not wanted:
-        return
+    elif st.toggle("Make a scorer for production", key="make-scorer"):
+        show_scorer(method)
+
+
+def show_scorer(method: Method) -> None:
+    data = dataset()
     calibrator, _ = handed_out(method)
     event = event_scores(data.evaluation)
     rows = (data.evaluation.proba if event is None else event)[:VERIFIED_ROWS]
