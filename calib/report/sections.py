@@ -108,6 +108,8 @@ class ReportInput:
     #: All models on these rows, to compare; empty if there is only one
     models: Mapping[str, tuple[Announcement | None, Announcement]] = field(default_factory=dict)
     recommendation: str = ""  #: The recommendation in one sentence; "" if nothing was asked
+    #: The calibrators, on the part of the rows that checks them, if others of these rows fitted them
+    repair: ReportInput | None = None
 
     @cached_property
     def evidence(self) -> Rows | SummedRows:
@@ -197,9 +199,9 @@ def report_html(about: ReportInput) -> str:
             "Classes",
             classes_section(about) if lacks(about.kind, "notion:top-label") is None else [],
         ),
-        "methods": ("Methods", comparison_section(about)),
+        "methods": ("Methods", [*before_and_after(about), *comparison_section(about.repair or about)]),
         "models": ("Models", models_section(about) if about.models else []),
-        "guarantee": ("Guarantee", guarantee_section(about)),
+        "guarantee": ("Guarantee", guarantee_section(about.repair or about)),
         "repeat": ("Reproduce it", repeat_section(about)),
     }
     links = "".join(f'<a href="#{key}">{title}</a>' for key, (title, blocks) in sections.items() if blocks)
@@ -448,6 +450,25 @@ def classes_section(about: ReportInput) -> list[str]:
     return [paragraph(sentence), figure_html(drawn, "heat", alt), table(shown, formats)]
 
 
+def before_and_after(about: ReportInput) -> list[str]:
+    """Show the first calibrator before and after, if a part of the rows checks it."""
+    if (repair := about.repair) is None or repair.calibration is None:
+        return []
+    words = (
+        f"Calibrators are fitted on {repair.calibration.n_samples:,} of these rows, drawn at random. This "
+        f"section compares them on the other {repair.evaluation.n_samples:,}."
+    )
+    blocks = [paragraph(words)]
+    if about.n_bins in NUMBERS_OF_BINS and "every label" not in about.kind.has:
+        name, evidence = list(repair.methods.items())[1]
+        diagram = reliability_diagram(evidence, n_bins=about.n_bins)
+        event = about.names[1] if "event" in about.kind.has else None
+        drawn = diagrams.draw_reliability(diagram, about.names, event=event)
+        figure = figure_html(drawn, "after", f"{name}: {diagram.words(event)}")
+        blocks.append(picture_html(_living(repair, diagram), "living-repair", figure))
+    return blocks
+
+
 def comparison_section(about: ReportInput) -> list[str]:
     """Leaderboard of the base model and the calibrators, and their errors against the number of bins."""
     board, ranking = about.board, []
@@ -567,7 +588,8 @@ def repeat_section(about: ReportInput) -> list[str]:
     if about.calibration is not None:
         rows = about.calibration
         stated.append(("Calibration rows", f"{rows.n_samples:,}, fingerprint {rows.fingerprint}"))
-    stated += [(name, " ".join(repr(calibrator).split())) for name, calibrator in about.calibrators.items()]
+    calibrators = (about.repair or about).calibrators
+    stated += [(name, " ".join(repr(calibrator).split())) for name, calibrator in calibrators.items()]
     stated += [
         ("Equal-width bins", about.n_bins),
         ("Noise floors", f"{about.n_resamples:,} redraws, seed {about.random_state}"),

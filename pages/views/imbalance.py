@@ -86,12 +86,18 @@ if len(by_frequency) > MAX_BARS:
     bars = np.unique(np.concatenate([binned[:half], binned[-half:]]))
     bars = bars[np.argsort(-shares[bars], kind="stable")]
     st.caption(
-        f"The {half} most and {half} least frequent of {len(binned):,} predicted classes"
-        f"{' that are calibrated' * bool(calibrated.any())}."
+        f"The {half} most and {half} least frequent of {len(binned):,} "
+        f"{'calibrated' if calibrated.any() else 'predicted'} classes."
     )
 limit = float(max(np.max([side.base_ece[bars], side.ece[bars]]) for side in sides))
 drawn = st.segmented_control(
-    "Bars show", range(2), format_func=lambda at: sides[at].name, default=0, required=True, key="side"
+    "Bars show",
+    range(2),
+    format_func=lambda at: sides[at].name,
+    default=0,
+    required=True,
+    key="side",
+    label_visibility="collapsed",
 )
 ui.chart(
     diagrams.draw_class_errors(sides[drawn], bars.tolist(), shares, names, limit),

@@ -91,12 +91,11 @@ ui.chart(
     alt="Triangle of predicted vectors, coloured by bin, with an arrow per bin to its recalibrated vector",
     on_select=pick_mark,
 )
-few = np.count_nonzero(~enough)
-regions = "; grey: 95 % region of the true frequencies" if np.isfinite(arrows.bound).any() else ""
-left_out = f" {few:,} arrows of fewer than {MIN_ROWS} rows are left out." if few else ""
+regions = "; grey: its 95 % region" if np.isfinite(arrows.bound).any() else ""
+left_out = "" if enough.all() else f" Bins of fewer than {MIN_ROWS} rows have no arrow."
 st.caption(
-    f"{len(points):,} of {rows.n_samples:,} rows. Arrows: from a bin's mean prediction to its recalibrated "
-    f"vector{regions}.{left_out} Click one to list its rows."
+    f"{len(points):,} of {rows.n_samples:,} rows. Arrows: a bin's mean prediction to its recalibrated vector"
+    f"{regions}.{left_out} Click one to list its rows."
 )
 if (behind := st.session_state.get("simplex-bin")) in arrows.means.cell:
     in_bin = view.at[arrows.means.cell[arrows.means.position] == behind]
@@ -123,11 +122,8 @@ def show_distances() -> None:
         when: results.ask(canonical_noise_floor, evidence, **options)
         for when, evidence in result.evidence.items()
     }
-    errors = [
-        f"{when} L1 **{floor.observed:.3f}** ({floor.mean:.3f}; {floor.verdict})"
-        for when, floor in floors.items()
-    ]
-    st.markdown(f"Canonical-ECE, in brackets a perfect model's: {', '.join(errors)}.")
+    errors = [f"{when} **{floor.observed:.3f}** ({floor.mean:.3f})" for when, floor in floors.items()]
+    st.markdown(f"Canonical-ECE, L1 (a perfect model's): {', '.join(errors)}.")
 
 
 def show_bins() -> None:

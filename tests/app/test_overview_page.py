@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
@@ -111,6 +112,31 @@ def test_every_page_names_the_same_calibrator(data, tmp_path, monkeypatch):
         plain = re.sub(r"\\(.)", r"\1", re.sub(r"\*\*|`` | ``", "", said))
         assert plain.partition(" On ")[2] in written.decode()
         assert any(button.proto.label.startswith("Report (HTML, ") for button in app.get("download_button"))
+
+
+def test_the_report_of_an_undivided_file_has_its_repair():
+    proba = scores(7, 900, 3)
+    labels = draw_labels(overconfident(proba, 1.05), np.random.default_rng(7))
+    frame = pd.DataFrame(proba, columns=["p_a", "p_b", "p_c"]).assign(label=np.array(["a", "b", "c"])[labels])
+    content = frame.to_csv(index=False).encode()
+    app = open_page("pages/views/data.py")
+    app.file_uploader(key="up").upload("rows.csv", content, "text/csv").run()
+    turn_to(app, "overview")
+    (name,) = app.session_state["methods"]
+    app.toggle(key="make-report").set_value(True).run()
+    assert not app.exception
+    (written,) = (
+        result.decode()
+        for (name, *_), (result, _) in app.session_state["kept"].results.items()
+        if name.endswith("panels.report._page")
+    )
+    assert "900 evaluation rows" in written
+    assert "fitted on 450 of these rows" in written
+    picture = json.loads(
+        re.search(r'getElementById\("living-repair"\), (\{.*?\}), document', written).group(1)
+    )
+    assert (picture["names"], picture["rows"]) == (["Before", f"After {name}"], 450)
+    assert f"<td>{name}</td>" in written or f">{name}<" in written
 
 
 def test_addresses_open_bin_class_and_model():

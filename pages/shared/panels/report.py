@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import streamlit as st
 
@@ -10,7 +11,7 @@ from calib.report import ReportInput
 from pages.shared.isolation.computing import write_report
 from pages.shared.kept import kept
 from pages.shared.panels.recommendation import is_awaited, recommended
-from pages.shared.session import dataset, groups_of, methods
+from pages.shared.session import dataset, fitted, groups_of
 from pages.shared.widgets import offer
 from pages.shared.work import compute
 
@@ -26,25 +27,27 @@ def offer_report(n_bins: int) -> None:
     if is_awaited():
         st.caption("It is written as soon as the recommendation is ready.")
         return
-    data, recommendation = dataset(), recommended()
-    models = methods()
-    calibrators = {name: model.calibrator for name, model in models.items() if model.calibrator is not None}
-    settings = {"Made with": "the app", "Source": data.description}
+    data, recommendation, found = dataset(), recommended(), fitted()
     contents = ReportInput(
-        data.evaluation,
-        calibrators,
-        data.calibration,
+        data.checked.evaluation,
+        {name: model.calibrator for name, model in found.items()},
+        data.checked.calibration,
+        n_bins=n_bins,
+        choices={name: model.choices for name, model in found.items()},
+        groups={name: groups for name, model in found.items() if (groups := groups_of(model)) is not None},
+    )
+    if data is not data.checked:  # every labelled row is diagnosed, and a part of them checks calibrators
+        contents = ReportInput(data.evaluation, n_bins=n_bins, repair=contents if found else None)
+    contents = replace(
+        contents,
         title=data.name,
         simulated=data.simulated,
         log=data.log,
-        settings=settings,
-        n_bins=n_bins,
+        settings={"Made with": "the app", "Source": data.description},
         recommendation="" if recommendation is None else recommendation[0].reason,
-        choices={name: model.choices for name, model in models.items()},
-        groups={name: groups for name, model in models.items() if (groups := groups_of(model)) is not None},
         models=data.models,
     )
-    keys = [data.digest, *(f"{name}={model.key}/{model.choices}" for name, model in models.items())]
+    keys = [data.digest, *(f"{name}={model.key}/{model.choices}" for name, model in found.items())]
     every = [rows.fingerprint for _, rows in data.models.values()]
     page = _page(repr((data.name, data.description, data.log, n_bins, keys, every)), contents)
     file = re.sub(r"[^A-Za-z0-9]+", "-", data.name).strip("-").lower()[:60] or "report"
