@@ -78,6 +78,7 @@ COLUMNS_OF_COUNTS = {
         "perfect_q05",
         "perfect_q95",
         "predicted",
+        "rows_needed",
         "smallest",
     ),
     *("slope_lower", "slope_upper", "standard_error", "true", "upper", "validity_curve.validity"),

@@ -17,7 +17,7 @@ from calib.answers.fitted_rows import used_rows
 from calib.answers.judgement import Judgement
 from calib.answers.printed import escape_markdown, markdown_table
 from calib.base.exceptions import InputError
-from calib.base.interval_words import decimals_of, interval_words
+from calib.base.interval_words import decimals_of, interval_words, rows_needed, smallest_difference
 from calib.calibrators.acceptance import AcceptanceRule, predicted_classes
 from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.equal_rows import Overlap
@@ -67,6 +67,8 @@ class Check:
     group: str | None = None  #: The group of rows it is about, such as "site = north"; None for all rows
     n_samples: int | None = None  #: Rows of the group
     baseline: float | None = None  #: The value of the baseline, if it is compared with one
+    #: About how many further rows, or labels, would decide an undecided limit if the value stays
+    rows_needed: int | None = None
 
     @property
     def name(self) -> str:
@@ -354,7 +356,8 @@ def gate_of_judge(
             if check.answer == "undecided" and value != limit:
                 needed = found.rows_needed(2.0 * abs(value - limit))
                 words = "all labels would not" if needed is None else f"about {needed:,} more labels would"
-                check = replace(check, sentence=f"{check.sentence}; {words} decide it if the rate stays")
+                words = f"{check.sentence}; {words} decide it if the rate stays"
+                check = replace(check, sentence=words, rows_needed=needed)
             checks.append(check)
     return GateResult(tuple(checks), strict)
 
@@ -382,7 +385,7 @@ def _checked(
     words = "" if floor is None else f"; {floor.words}"
     if too_low:
         words += "; lower than chance allows: were these rows used for fitting?"
-    return Check(
+    check = Check(
         metric=name,
         value=value,
         lower=lower,
@@ -398,6 +401,17 @@ def _checked(
         group=group,
         n_samples=None if part is None or group is None else part.evidence.n_samples,
     )
+    far = abs(value - limit)
+    near = upper - value if value < limit else value - lower
+    if part is None or floor is not None or answer != "undecided" or not 0.0 < far < near:
+        return check
+    needed = rows_needed(part.evidence.n_samples, near, far)
+    return _with_rows_needed(check, needed, "decide it if the value stays")
+
+
+def _with_rows_needed(check: Check, needed: float, what: str) -> Check:
+    words = f"{check.sentence}; about {needed:,.0f} more rows{' of this group' * (check.group is not None)}"
+    return replace(check, sentence=f"{words} would {what}", rows_needed=int(needed))
 
 
 def _check_gaps(part: _Part, tolerance: float, level: float, options: dict[str, Any]) -> Check:
@@ -405,7 +419,7 @@ def _check_gaps(part: _Part, tolerance: float, level: float, options: dict[str, 
     answers: dict[str | None, Answer] = {"within": "kept", "beyond": "broken", "undecided": "undecided"}
     answer = answers[found.verdict]
     ends = interval_words(found.at_least, found.at_most, least=1)
-    return Check(
+    check = Check(
         metric="gap",
         value=found.largest,
         lower=found.at_least,
@@ -424,6 +438,12 @@ def _check_gaps(part: _Part, tolerance: float, level: float, options: dict[str, 
         group=part.group,
         n_samples=None if part.group is None else part.evidence.n_samples,
     )
+    half = found.at_most - found.largest
+    hidden = smallest_difference(-half, half, level)
+    if answer != "undecided" or hidden <= tolerance:
+        return check
+    needed = rows_needed(part.evidence.n_samples, hidden, tolerance)
+    return _with_rows_needed(check, needed, f"show a gap of {tolerance:g} points")
 
 
 def _against(change: MeasureChange, compared: Compared, level: float, strategy: Strategy) -> Check:

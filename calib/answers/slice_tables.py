@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 
 from calib.answers.cuts import Cut, cross_cuts, cut_column
 from calib.base.exceptions import InputError
-from calib.base.interval_words import interval_words, smallest_difference, would_show
+from calib.base.interval_words import (
+    PLANNED_GAP,
+    interval_words,
+    rows_needed,
+    smallest_difference,
+    would_show,
+)
 from calib.base.results import Drawn
 from calib.data.defaults import FDR, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.kinds import needs_rows
@@ -46,6 +52,10 @@ SLICE_COLUMNS = {
     "lower": ("Lower", "Lower end of the interval of the difference"),
     "upper": ("Upper", "Upper end of the interval of the difference"),
     "smallest": ("Would show", "Difference that would be found in 80 of 100 such samples"),
+    "rows_needed": (
+        "Rows needed",
+        "Further rows of the group, others growing alike, that would show 5 points",
+    ),
     "p": ("p", "Chance of such a difference if the group is off as much as all other rows"),
     "differs": ("Differs", "From all other rows, at the false discovery rate over all groups"),
     "accuracy": ("Observed", "How often the predicted class is right, or the event happens"),
@@ -83,6 +93,7 @@ class SliceTable(Drawn):
     smallest: NDArray[
         np.float64
     ]  #: (G,): Difference whose interval would exclude 0 in 80 of 100 such samples
+    rows_needed: NDArray[np.float64]  #: (G,): Further rows, others growing alike, until it is five points
     p: NDArray[np.float64]  #: (G,): Smallest alpha at which an interval of coverage 1 - alpha excludes 0
     #: (G,): By the procedure of Benjamini & Hochberg (1995) over all groups of all columns
     differs: NDArray[np.bool_]
@@ -147,7 +158,13 @@ class SliceTable(Drawn):
         """Return `frame` as texts, under the heads of `SLICE_COLUMNS`."""
         digits = {np.dtype(np.float64): "{:.4f}", np.dtype(np.int64): "{:,}"}
         signed = ("gap", "gap_of_rest", "difference", "lower", "upper")
-        own = {"share": "{:.1%}", "p": "{:.2g}", "ratio": "{:.3f}", **dict.fromkeys(signed, "{:+.4f}")}
+        own = {
+            "share": "{:.1%}",
+            "rows_needed": "{:,.0f}",
+            "p": "{:.2g}",
+            "ratio": "{:.3f}",
+            **dict.fromkeys(signed, "{:+.4f}"),
+        }
         return pd.DataFrame(
             {
                 head: map(own.get(name, digits.get(self[name].dtype, "{}")).format, self[name])
@@ -297,10 +314,10 @@ def _compare(table: pd.DataFrame, own: Shares, rest: Shares, together: np.ndarra
         differs[compared] = discoveries(p_value[compared], fdr)
     alpha = fdr * max(int(differs.sum()), 1) / n_compared
     lower[compared], upper[compared] = difference_limits(own, rest, together, alpha)
-    smallest = [smallest_difference(*ends, 1.0 - alpha) for ends in zip(lower, upper, strict=True)]
+    smallest = smallest_difference(lower, upper, 1.0 - alpha)
     for name, values in {"p": p_value, "differs": differs, "lower": lower, "upper": upper}.items():
         table[name] = values
-    table["smallest"] = smallest
+    table["smallest"], table["rows_needed"] = smallest, rows_needed(table["count"], smallest, PLANNED_GAP)
     return 1.0 - alpha
 
 

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
+from typing import Any
+
+import numpy as np
 
 #: Power: share of samples in which the smallest detectable difference is detected.
 POWER = 0.8
+
+#: Gap that tables plan for: five points.
+PLANNED_GAP = 0.05
 
 #: Numbers and widths up to this are 0 but for rounding.
 ROUNDING = 1e-12
@@ -57,14 +63,25 @@ def size_with_interval(value: float, lower: float, upper: float, what: str = "")
     return with_interval(abs(value), near, far, what)
 
 
-def smallest_difference(lower: float, upper: float, level: float) -> float:
+def smallest_difference(lower: Any, upper: Any, level: float) -> Any:
     """Return the smallest true difference whose interval excludes 0 in a share `POWER` of samples.
 
     The interval has coverage `level`, normal quantile z and half-width h, z standard errors. The difference
-    is h (1 + z_POWER / z).
+    is h (1 + z_POWER / z); ends may be arrays.
     """
     normal = NormalDist()
     return (upper - lower) / 2.0 * (1.0 + normal.inv_cdf(POWER) / normal.inv_cdf((1.0 + level) / 2.0))
+
+
+def rows_needed(n_rows: Any, now: Any, wanted: float) -> Any:
+    """Return how many further rows like these narrow an interval from `now` to `wanted`, as float or array.
+
+    Widths fall with the root of the rows.
+
+    >>> rows_needed(100, 0.10, 0.05)
+    300.0
+    """
+    return np.ceil(n_rows * np.maximum((now / wanted) ** 2 - 1.0, 0.0)) + 0.0
 
 
 def would_show(least: float, what: str = "a difference", decimals: int = 4, unit: str = "") -> str:

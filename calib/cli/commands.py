@@ -734,8 +734,8 @@ def benefit(options: Namespace) -> Output[BenefitData]:
 
 
 #: Columns of the table of groups before and after the interval of the difference.
-_SLICES_SHOWN = ("column", "group", "count", "gap", "gap_of_rest"), ("differs", "above_noise")
-_SLICES_OF_EVENT = ("column", "group", "count", "accuracy", "confidence", "ratio"), ("differs",)
+_SLICES_SHOWN = ("column", "group", "count", "gap", "gap_of_rest"), ("differs", "above_noise", "rows_needed")
+_SLICES_OF_EVENT = ("column", "group", "count", "accuracy", "confidence", "ratio"), ("differs", "rows_needed")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pandas as pd
 from calib.answers.class_gaps import ClassGaps
 from calib.answers.conclusion import Conclusion, concluded
 from calib.base.exceptions import InputError
-from calib.base.interval_words import interval_words
+from calib.base.interval_words import PLANNED_GAP, interval_words, rows_needed, smallest_difference
 from calib.base.results import Drawn, Result
 from calib.data.defaults import FDR, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.notions import Strategy
@@ -64,6 +64,10 @@ CLASS_COLUMNS = {
     "gap": ("Gap", "Accuracy minus confidence"),
     "lower": ("Lower", "Lower end of the interval of the gap"),
     "upper": ("Upper", "Upper end of the interval of the gap"),
+    "rows_needed": (
+        "Rows needed",
+        "Further rows of the class that would show a gap of 5 points, in 80 of 100",
+    ),
     "p_value": ("p", "Chance of such a gap if the class is right as often as it says"),
     "flagged": ("Off", "Whether the gap is no noise, at the false discovery rate over all classes"),
     "class_ece": ("TL-ECE", "TL-ECE of this class alone"),
@@ -95,6 +99,8 @@ class ClassTable(Result):
     gap: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
+    #: (L,) float64: Further rows of the class with which a gap of five points would show in 80 of 100 samples
+    rows_needed: np.ndarray
     p_value: np.ndarray  #: (L,) float64: Chance of such a gap if the class is right as often as it says
     flagged: np.ndarray  #: (L,) bool: The guilty classes of `calib.conclude`
     #: (L,) float64: TL-ECE of the class, E[``|P(Y = l | c = l, h) - h|`` | c = l]; NaN if never predicted
@@ -192,6 +198,8 @@ def class_table(
     every = np.arange(cells.n_classes)
     numbers = {"accuracy": gaps.happened, "confidence": gaps.score, "gap": gaps.gap, "p_value": gaps.p}
     numbers |= {"lower": gaps.lower, "upper": gaps.upper}
+    hidden = smallest_difference(gaps.lower, gaps.upper, gaps.level)
+    numbers |= {"rows_needed": rows_needed(gaps.count, hidden, PLANNED_GAP)}
     return ClassTable(
         n_bins=n_bins,
         strategy=strategy,

@@ -441,7 +441,12 @@ def classes_section(about: ReportInput) -> list[str]:
     classes = class_table(about.evidence, **about.draws, conclusion=about.conclusion)
     heads = {name: head for name, (head, _) in CLASS_COLUMNS.items()}
     shown = classes.frame(about.names).head(MOST_CLASSES)[list(heads)].rename(columns=heads)
-    formats = dict.fromkeys(heads.values(), ".3f") | {"Predicted": ",d", "True": ",d", "Share": ".1%"}
+    formats = dict.fromkeys(heads.values(), ".3f") | {
+        "Predicted": ",d",
+        "True": ",d",
+        "Share": ".1%",
+        "Rows needed": ",.0f",
+    }
     sentence = f"{classes.words()}. Each class is assessed in {about.bins}."
     top = classes.order[:MOST_DRAWN]
     top = top[classes.predicted[top] > 0]

@@ -31,8 +31,14 @@ from pages.shared.uploads import read_once
 FIRST, DRAWN = 6, 10
 #: Groups that the first sentence names.
 MOST_SAID = 2
-SHOWN = ("column", "group", "count", "accuracy", "confidence", "gap", "gap_of_rest", "differs")
-FORMATS = {"count": "localized", "accuracy": "%.3f", "confidence": "%.3f", "ratio": "%.2f"}
+SHOWN = ("column", "group", "count", "accuracy", "confidence", "gap", "gap_of_rest", "differs", "rows_needed")
+FORMATS = {
+    "count": "localized",
+    "rows_needed": "%.0f",
+    "accuracy": "%.3f",
+    "confidence": "%.3f",
+    "ratio": "%.2f",
+}
 FORMATS |= dict.fromkeys(("gap", "gap_of_rest"), "%+.3f")
 #: Where rows in time come from.
 ROWS, STATE = "The data on screen", "A state of calib watch"

@@ -43,8 +43,13 @@ CHOSEN, ROWS = "Class or bin", "Rows"
 #: Classes in the figure of one bin, and classes that a sentence on confusions names.
 MOST_CLASSES, MOST_CONFUSED = 12, 3
 #: Columns that fit beside the class; the file has all.
-SHOWN = ["class", "flagged", "gap", "lower", "upper", "accuracy", "predicted"]
-FORMATS = {"predicted": "localized", "accuracy": "%.3f", **dict.fromkeys(("gap", "lower", "upper"), "%+.3f")}
+SHOWN = ["class", "flagged", "gap", "lower", "upper", "accuracy", "predicted", "rows_needed"]
+FORMATS = {
+    "predicted": "localized",
+    "rows_needed": "%.0f",
+    "accuracy": "%.3f",
+    **dict.fromkeys(("gap", "lower", "upper"), "%+.3f"),
+}
 COLUMNS = ui.columns_of({name: CLASS_COLUMNS[name] for name in SHOWN}, FORMATS)
 
 

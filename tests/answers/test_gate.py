@@ -47,6 +47,22 @@ def test_few_rows_of_a_perfect_model_leave_a_tight_limit_undecided():
     assert "a perfect model of this size shows" in result.sentence
 
 
+def test_an_undecided_limit_says_how_many_more_rows_decide_it():
+    rows = perfect(300)
+    right = float(np.mean(rows.proba.argmax(axis=1) == rows.labels))
+    (check,) = gate(rows.labels, rows, least={"accuracy": right - 0.02}).checks
+    assert check.answer == "undecided"
+    width = right - check.lower
+    assert check.rows_needed == pytest.approx(300 * ((width / 0.02) ** 2 - 1.0), abs=1.0)
+    assert f"about {check.rows_needed:,} more rows would decide it" in check.sentence
+    (check,) = gate(rows.labels, rows, tolerance=5.0).checks
+    assert (check.answer, check.rows_needed > 300) == ("undecided", True)
+    group = np.repeat(["a", "b", "c"], 100)
+    parts = gate(rows.labels, rows, tolerance=5.0, groups={"site": group}).checks
+    assert all("more rows of this group would show a gap of 5 points" in part.sentence for part in parts)
+    assert gate(rows.labels, rows, least={"accuracy": 0.01}).checks[0].rows_needed is None
+
+
 def test_limits_far_away_are_kept_or_broken():
     rows = perfect(4_000)
     assert gate(rows.labels, rows, most={"tl_ece": 0.05}, strict=True).answer == "kept"

@@ -9,7 +9,7 @@ from scipy import stats
 from scipy.special import ndtri
 
 import calib
-from calib import InputError, TopLabelPrediction, slices
+from calib import InputError, TopLabelPrediction, class_table, slices
 from calib.answers.slice_tables import SLICE_COLUMNS
 from calib.evidence.clusters import even_clusters
 from calib.evidence.rows import as_evidence
@@ -274,3 +274,25 @@ def test_weights_that_predictions_came_with_are_used():
     given = slices(Y, PROBA, GROUPS, sample_weight=weights, **QUICK)
     own = slices(calib.Predictions(PROBA, Y, sample_weight=weights), groups=GROUPS, **QUICK)
     pd.testing.assert_frame_equal(own.frame(), given.frame())
+
+
+@pytest.mark.parametrize("table", ["classes", "groups"])
+def test_the_rows_needed_show_a_gap_of_five_points(table):
+    def assessed(n):
+        random = np.random.default_rng(7)
+        label, group = random.integers(0, 4, n), random.integers(0, 4, n)
+        y = np.where(random.random(n) < 0.7, label, (label + 1) % 4)
+        rows = TopLabelPrediction(label, np.full(n, 0.7), y, tuple("abcd"))
+        if table == "groups":
+            return slices(rows, groups=group, **QUICK)
+        return class_table(rows, n_resamples=20)
+
+    few, column = assessed(400), "count" if table == "groups" else "predicted"
+    count = getattr(few, column)
+    factor = float(np.mean((count + few.rows_needed) / count))
+    many = assessed(int(400 * factor))
+    assert 4 < factor < 30
+    # Five points show with these rows: few or none more are needed, and half of them are too few.
+    assert (many.rows_needed < 0.15 * getattr(many, column)).all()
+    half = assessed(int(200 * factor))
+    assert (half.rows_needed > 0.6 * getattr(half, column)).all()
