@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from scipy.special import ndtr, softmax
@@ -205,7 +206,7 @@ def levels(scores: str, n: int, accuracy: float, clusters: str) -> Draws:
 
 
 def _seed(*setting: Any) -> int:
-    return int.from_bytes(repr(setting).encode(), "little") % (2**31)
+    return crc32(repr(setting).encode())
 
 
 if __name__ == "__main__":

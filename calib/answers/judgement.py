@@ -326,6 +326,7 @@ def judge(
     alpha: float = 0.05,
     chosen_by: ChosenBy | None = None,
     labelled_by: Values | None = None,
+    cut: float | None = None,
 ) -> Judgement:
     """Compare a judge's verdicts on all rows with people's labels of some rows.
 
@@ -333,8 +334,9 @@ def judge(
 
     Parameters
     ----------
-    verdict : (n,) array_like
-        Class that the judge gives each row, in words or numbers.
+    verdict : (n,) or (n, k) array_like
+        Class that the judge gives each row, in words or numbers: pass and fail, 1 to 5, or A, B and tie. Of
+        k repeated answers the most frequent one is the verdict, and its share of them is the confidence.
     human : (n,) or (n, raters) array_like
         Class that a person gives the row, blank (None, NaN, "") if nobody labelled it. Several labels of a
         row are votes: the row counts for each class with the share of its labels.
@@ -352,6 +354,8 @@ def judge(
         nothing shows it: pass "otherwise", and no rate is corrected.
     labelled_by : (n,) array_like, optional
         Who labelled each row; names of models raise `InputError`.
+    cut : float, optional
+        If verdicts or labels are scores: "pass" from here on, "fail" below.
 
     Returns
     -------
@@ -380,7 +384,7 @@ def judge(
     check_alpha(alpha)
     if chosen_by is not None:
         check_choice(chosen_by, CHOSEN_BY, "chosen_by")
-    rows = JudgedRows.of(verdict, human, confidence, cluster, weight, labelled_by)
+    rows = JudgedRows.of(verdict, human, confidence, cluster, weight, labelled_by, cut)
     chosen = chosen_by or ("weight" if rows.is_weighted else "random")
     if chosen == "weight" and not rows.is_weighted:
         raise InputError(

@@ -505,7 +505,8 @@ def gate(options: Namespace) -> Output[GateData]:
         for texts in (options.max, options.min)
     )
     if options.human:
-        asked = {"confidence": None, "chosen_by": None, "labelled_by": None, "alpha": 1.0 - options.level}
+        asked = dict.fromkeys(("confidence", "chosen_by", "labelled_by", "sample", "cut"))
+        asked["alpha"] = 1.0 - options.level
         judged, _ = read_judgement(changed(options, **asked))
         result = gate_of_judge(judged, most=most, least=least, strict=options.strict)
         return _gate_output(result, GateData(str(options.file), judged.n_rows, False, result), "", options)

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from calib.answers.coarsening import Coarsening
@@ -18,11 +17,11 @@ from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
 from calib.base.results import parts
 from calib.cli.assessed import assessed
-from calib.cli.input import Output, refuse_summary
+from calib.cli.input import Output, chosen, refuse_summary
 from calib.cli.streams import deliver, progress_line, table_lines
+from calib.files.readers.judged import JudgedColumns, read_judged
 from calib.files.readers.reading import read_table
 from calib.files.readers.source import Limits
-from calib.files.readers.tables import some_names
 from calib.files.readers.writing import write_csv
 from calib.files.saved.document import dumps
 
@@ -44,53 +43,43 @@ class JudgeData:
     width_after: float | None = None  #: With --plan: expected width of the interval with these labels
 
 
-def read_judgement(options: Namespace) -> tuple[Judgement, dict[str, Any]]:
-    """Read the columns that the options name; return the comparison, and all columns."""
+def read_judgement(options: Namespace) -> tuple[Judgement, JudgedColumns]:
+    """Read the columns that the options name, or that the file shows; return the comparison, and columns."""
     refuse_summary(options)
+    named = chosen(options, "verdict human confidence cluster weight labelled_by sample only")
     with progress_line() as progress:
         limits = Limits(seconds=options.time_limit).begun()
-        columns = dict(
-            read_table(options.file, format=options.format, limits=limits, progress=progress).columns
-        )
-
-    def column(name: str | None) -> np.ndarray | None:
-        if name is None:
-            return None
-        if name not in columns:
-            raise InputError(f"there is no column {name[:60]!r}; there are: {some_names(columns) or 'none'}")
-        return columns[name]
-
-    verdict = column(options.verdict)
-    assert verdict is not None  # the option is required
-    given = [np.asarray(column(name), dtype=object) for name in options.human]
-    found = judge_rows(
-        verdict,
-        np.stack(given, axis=1),
-        column(options.confidence),
-        cluster=column(options.cluster),
-        weight=column(options.weight),
-        alpha=options.alpha,
-        chosen_by=options.chosen_by,
-        labelled_by=column(options.labelled_by),
-    )
-    return found, columns
+        read = read_judged(options.file, named, format=options.format, limits=limits, progress=progress)
+    asked = chosen(options, "alpha chosen_by cut")
+    asked |= {role: read.column(role) for role in ("confidence", "cluster", "weight", "labelled_by")}
+    return judge_rows(read.stacked(read.verdict), read.stacked(read.human), **asked), read
 
 
 def judge(options: Namespace) -> Output[JudgeData]:
     """Read the columns that the options name, and compare verdicts and labels."""
     if options.output and not options.plan:
         raise InputError("--output writes rows to label; add --plan with how many")
-    found, columns = read_judgement(options)
+    found, read = read_judgement(options)
     passing = found.passing(options.accuracy)
-    lines = [found.sentence, "", _table(found.frame()), "", _table(_shown_cells(found)), "", *_scores(found)]
+    lines = [
+        f"read: {read.words}",
+        found.sentence,
+        "",
+        _table(found.frame()),
+        "",
+        _table(_shown_cells(found)),
+        "",
+        *_scores(found),
+    ]
     lines += ["", passing.sentence]
     data: dict[str, Any] = {}
     if options.plan:
         plan = found.next_rows(options.plan, random_state=options.random_state)
         lines += ["", f"{plan.sentence} Label these next:", "", _table(plan.frame())]
-        data = {"rows": plan.rows.tolist(), "plan": _by_cell(plan), "width_after": plan.width_after}
+        rows = read.rows[plan.rows].tolist()
+        data = {"rows": rows, "plan": _by_cell(plan), "width_after": plan.width_after}
         if options.output:
-            deliver(options.output, write_csv(pd.DataFrame(columns).convert_dtypes().iloc[plan.rows]))
+            deliver(options.output, write_csv(pd.DataFrame(read.columns).convert_dtypes().iloc[plan.rows]))
             lines += ["", f"wrote {options.output}"]
     numbers = (found.rates, found.cells, found.agreement, found.kappa, found.ac1)
     return Output(

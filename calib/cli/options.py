@@ -192,7 +192,7 @@ def gate(command: ArgumentParser) -> None:
     calib gate predictions.csv --min accuracy=0.8 --by class
     calib gate predictions.csv --max conf_ece=0.05 --by site --by age --cut age=30,50
     calib gate new.csv --baseline last_release.csv --markdown gate.md --junit gate.xml
-    calib gate answers.csv --min pass_rate=0.9 --verdict verdict --human human
+    calib gate answers.csv --min pass_rate=0.9 --human human
 
     Exits with 1 if a limit is broken. A limit is kept or broken only if the whole interval of the metric,
     which allows for noise, keeps or breaks it. Otherwise it is undecided; --strict exits with 1 for that too.
@@ -211,12 +211,7 @@ def gate(command: ArgumentParser) -> None:
     add("--min", action="append", default=[], metavar="METRIC=X", help="smallest value allowed")
     _add_tolerance(command)
     add("--baseline", metavar="FILE", help="predictions of the last release; fail if the new ones are worse")
-    add(
-        "--verdict",
-        default="verdict",
-        metavar="COLUMN",
-        help="with --human: a judge's class; default verdict",
-    )
+    add("--verdict", action="append", metavar="COLUMN", help="with --human: a judge's class")
     add("--human", action="append", metavar="COLUMN", help="labels of people, blank if none: limit pass_rate")
     add("--strict", action="store_true", help="exit with 1 also if a limit is undecided")
     add("--junit", metavar="OUT.XML", help="also write the checks as JUnit XML")
@@ -324,14 +319,19 @@ def benefit(command: ArgumentParser) -> None:
 def judge(command: ArgumentParser) -> None:
     """Compare a judge's verdicts on all rows with people's labels of some rows.
 
-    calib judge answers.csv --verdict verdict --human human
+    calib judge answers.csv
     calib judge answers.csv --verdict verdict --human human --confidence confidence --json
     calib judge answers.csv --verdict verdict --human anna --human ben --cluster question
-    calib judge answers.csv --verdict verdict --human human --plan 100 -o label_these.csv
+    calib judge ratings.csv --verdict judge_score --human human_score --cut 4
+    calib judge runs.csv --sample item_id --verdict judge --human human
+    calib judge answers.csv --plan 100 -o label_these.csv
 
     Prints the true rate of each verdict, how often people agree with it by verdict and confidence, which
     verdicts may pass without a person, and with --plan which rows to label next. A row without a label is
-    blank in the columns of --human. Verdicts and labels must use the same words, or both 0 and 1.
+    blank in the columns of --human. Columns are found by their names, or by a mostly empty column with the
+    classes of a full one; the first line says which. Exports of promptfoo, Inspect, DeepEval and Langfuse are
+    read as they are. A judge that was asked repeatedly has several columns of --verdict, or a line for each
+    answer and --sample: the most frequent answer counts, and its share of the answers is the confidence.
 
     How were rows chosen to be labelled? At random, or by verdict or confidence: that shows in the rows. With
     known chances: give --weight. By anything else, such as a suspicion: say --chosen-by otherwise, and no
@@ -339,12 +339,17 @@ def judge(command: ArgumentParser) -> None:
     """
     add = command.add_argument
     add("file", metavar="FILE", help="CSV, TSV, Parquet, Feather, NPZ or JSON")
-    add("--verdict", required=True, metavar="COLUMN", help="the judge's class of every row")
+    repeated = "the judge's class of every row; repeatable if it was asked repeatedly"
+    add("--verdict", action="append", metavar="COLUMN", help=repeated)
     people = "the class that a person gives, blank if nobody did; repeatable for several people"
-    add("--human", required=True, action="append", metavar="COLUMN", help=people)
+    add("--human", action="append", metavar="COLUMN", help=people)
+    add("--cut", type=float, metavar="X", help="verdicts and labels that are scores: pass from X on")
+    add("--sample", metavar="COLUMN", help="ids of rows that were judged repeatedly, one line each time")
     add("--confidence", metavar="COLUMN", help="the judge's confidence in its verdict, 0 to 1")
     add("--cluster", metavar="COLUMN", help="ids of rows that belong together, such as questions")
     add("--weight", metavar="COLUMN", help="1 / chance that the row was labelled")
+    only = "read only rows with this value; repeatable, values of one column are alternatives"
+    add("--only", action="append", metavar="COLUMN=VALUE", help=only)
     add("--labelled-by", metavar="COLUMN", help="who labelled the row; models are refused")
     ways = ("random", "verdict", "confidence", "otherwise")
     add("--chosen-by", choices=ways, help="how rows were chosen to be labelled; default: tested")

@@ -62,21 +62,26 @@ class JudgedRows:
         cluster: Values | None,
         weight: Values | None,
         labelled_by: Values | None,
+        cut: float | None,
     ) -> JudgedRows:
         """Check the arguments of `calib.judge`."""
-        said, names = _classes(verdict, "verdict")
-        n = len(said)
-        if n == 0 or (said < 0).any():
-            first = int((said < 0).argmax()) if n else 0
+        verdicts = _side_by_side(verdict, "verdict must hold a class per row (and repeated answer)", cut)
+        n, repeats = verdicts.shape
+        if repeats > 1 and confidence is not None:
+            raise InputError("repeated verdicts give the confidence themselves; leave out confidence")
+        codes, names = _classes(verdicts.ravel())
+        answers = np.stack([(codes.reshape(n, repeats) == k).sum(axis=1) for k in range(len(names))], axis=1)
+        silent = np.flatnonzero(~answers.any(axis=1)).tolist()
+        if silent or not n:
             raise InputError(
-                f"every row needs a verdict; {int((said < 0).sum()):,} of {n:,} rows have none, the first is "
-                f"row {first}. Leave out rows that the judge did not answer"
+                f"every row needs a verdict; {len(silent):,} of {n:,} rows have none"
+                + (f", the first is row {silent[0]}. Leave them out" if silent else "")
             )
-        given = np.asarray(plain(human), dtype=object)
-        given = given[:, None] if given.ndim == 1 else given
-        if given.ndim != 2 or len(given) != n:
-            check_shape(np.shape(human), n, "human must hold a label per row (and rater), blank without one")
-        labels, label_names = _classes(given.ravel(), "human")
+        said = answers.argmax(axis=1)
+        if repeats > 1:
+            confidence = answers.max(axis=1) / answers.sum(axis=1)
+        given = _side_by_side(human, "human must hold a label per row (and rater), blank without one", cut, n)
+        labels, label_names = _classes(given.ravel())
         key = {name.casefold(): place for place, name in enumerate(names)}
         if label_names and not any(name.casefold() in key for name in label_names):
             raise InputError(
@@ -89,8 +94,8 @@ class JudgedRows:
                 names = (*names, name)
         if len(names) > MOST_CLASSES:
             raise InputError(
-                f"verdict and human hold {len(names):,} classes; at most {MOST_CLASSES} can be judged. Is "
-                "one of them free text?"
+                f"verdict and human hold {len(names):,} classes; at most {MOST_CLASSES} can be judged. "
+                "Divide scores at a cut, and grade free text first"
             )
         code = np.array([key[name.casefold()] for name in label_names] + [-1])[labels].reshape(given.shape)
         counts = np.stack([(code == place).sum(axis=1) for place in range(len(names))], axis=1)
@@ -197,14 +202,28 @@ def _middle(values: np.ndarray) -> int:
     return min(places, key=lambda place: abs(place - len(values) / 2.0), default=0)
 
 
-def _classes(values: Any, what: str) -> tuple[np.ndarray, tuple[str, ...]]:
+def _side_by_side(values: Any, needed: str, cut: float | None, n_rows: int | None = None) -> np.ndarray:
+    """Return (n, k) classes; numbers are "pass" from the cut on, and "fail" below it."""
+    given = np.asarray(plain(values), dtype=object)
+    given = given[:, None] if given.ndim == 1 else given
+    if given.ndim != 2 or n_rows not in (None, len(given)):
+        check_shape(np.shape(values), n_rows or len(given), needed)
+    if cut is None:
+        return given
+    numbers = pd.to_numeric(pd.Series(given.ravel()), errors="coerce").to_numpy(dtype=np.float64)
+    blank = np.array([not str(value).strip() for value in given.ravel()]) | pd.isna(given.ravel())
+    if not (np.isfinite(numbers) | blank).all():
+        return given  # classes in words, beside scores on the other side
+    classes = np.where(numbers >= cut, "pass", "fail").astype(object)
+    classes[blank] = None
+    return classes.reshape(given.shape)
+
+
+def _classes(given: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return the class of each value (-1 for blanks) and the names of classes.
 
     Case and outer blanks do not matter, nor whether a whole number is written 1 or 1.0.
     """
-    given = np.asarray(plain(values), dtype=object)
-    if given.ndim != 1:
-        raise InputError(f"{what} must hold one class per row; got an array of shape {given.shape}")
     code, distinct = pd.factorize(given)
     names: dict[str, int] = {}
     shown: list[str] = []

@@ -243,3 +243,33 @@ def test_a_gate_limits_the_true_rate_of_the_judge():
     assert f"{found.rows_needed(2 * (found.rates.rate[at] - low - 0.005)):,} more labels" in result.sentence
     with pytest.raises(InputError, match="pass_rate alone"):
         gate_of_judge(found, most={"ece": 0.1}, least={})
+
+
+def test_repeated_verdicts_give_the_most_frequent_one_and_its_share():
+    verdicts = [
+        ["pass", "pass", "fail"],
+        ["fail", "fail", "fail"],
+        ["fail", None, ""],
+        ["pass", "pass", "pass"],
+    ]
+    found = judge(verdicts, ["pass", "fail", None, "pass"])
+    assert [found.rows.names[code] for code in found.rows.verdict] == ["pass", "fail", "fail", "pass"]
+    np.testing.assert_allclose(found.rows.confidence, [2 / 3, 1, 1, 1])
+    with pytest.raises(InputError, match="leave out confidence"):
+        judge(verdicts, ["pass"] * 4, [0.5] * 4)
+    with pytest.raises(InputError, match="1 of 2 rows have none, the first is row 1"):
+        judge([["pass", "pass"], [None, ""]], ["pass", "pass"])
+
+
+def test_scores_are_cut_and_words_beside_them_are_not():
+    scores, people = [5, 4, 3, 1], ["4", "", 2.0, 5]
+    assert judge(scores, people, cut=4).rates.judge_rate.tolist() == [0.5, 0.5]
+    found = judge(scores, ["pass", None, "fail", "pass"], cut=4)
+    assert found.rows.right.tolist() == [1.0, 1.0, 0.0]
+    assert found.rows.right.tolist() == judge(scores, people, cut=4).rows.right.tolist()
+
+
+def test_verdicts_may_be_pairs_with_ties():
+    found = judge(["A", "B", "tie", "A"] * 30, ["A", "B", "B", None] * 30)
+    assert found.rates.verdict.tolist() == ["A", "B", "tie"]
+    assert found.frame().set_index("verdict").agreement["tie"] == 0.0

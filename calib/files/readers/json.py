@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -29,7 +29,12 @@ DEEPEST = 3
 OBJECT_BYTES = {b"{": 184, b"[": 64, b",": 32, b":": 32}
 
 
-def read_json(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
+def read_json(
+    source: Source,
+    limits: Limits,
+    progress: Progress | None = None,
+    unwrap: Callable[[Any], Any] | None = None,
+) -> Table:
     """Read records, one record a line, or an object of equally long lists."""
     if source.size > limits.json_bytes or len(raw := whole(source, limits)) > limits.json_bytes:
         raise InputError(f"JSON of more than {limits.json_bytes >> 20} MiB (limit json_bytes); use Parquet")
@@ -42,7 +47,7 @@ def read_json(source: Source, limits: Limits, progress: Progress | None = None) 
         if not (error.msg == "Extra data" and lines[0].lstrip().startswith(("{", "["))):
             raise InputError(f"the JSON is not valid: {error}") from None
         content = [json.loads(line, object_pairs_hook=_record) for line in lines]
-    return _table_of_json(content, limits)
+    return _table_of_json(content if unwrap is None else unwrap(content), limits)
 
 
 def check_objects(raw: bytes, limits: Limits) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,7 @@ def read_table(
     format: str | None = None,
     limits: Limits | None = None,
     progress: Progress | None = None,
+    unwrap: Callable[[Any], Any] | None = None,
 ) -> Table:
     """Read a file into named columns and matrices, without deciding what they mean.
 
@@ -63,6 +65,8 @@ def read_table(
         Bounds enforced while reading.
     progress : callable, optional
         Called with the share done, 0 to 1, and a word about the step.
+    unwrap : callable, optional
+        Gives the records in the content of a JSON file, before the table is made.
     """
     if isinstance(source, Table):
         return source
@@ -74,7 +78,8 @@ def read_table(
     if chosen not in _READERS:
         raise InputError(f"format must be one of {', '.join(_READERS)}; got {format!r}")
     with refuse_unreadable(opened.name, chosen):
-        table = wide(_with_lists(_READERS[chosen](opened, limits, progress), limits), limits)
+        read = partial(read_json, unwrap=unwrap) if chosen == "json" else _READERS[chosen]
+        table = wide(_with_lists(read(opened, limits, progress), limits), limits)
     for array in (*table.columns.values(), *table.matrices.values()):
         frozen(array)
     if progress is not None:

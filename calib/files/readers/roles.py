@@ -183,7 +183,7 @@ class Given:
 
     def kept(self, table: Table) -> Table:
         """Return the rows that `only` names."""
-        return rows_of(table, _kept_rows(table, self.only)) if self.only else table
+        return rows_of(table, kept_rows(table, self.only)) if self.only else table
 
     def resolved(self, table: Table) -> Given:
         """Replace patterns in `score` and `votes`, and a block of time in `cluster`, by columns."""
@@ -211,7 +211,7 @@ class Given:
         return given
 
 
-def _kept_rows(table: Table, only: Sequence[str]) -> np.ndarray:
+def kept_rows(table: Table, only: Sequence[str]) -> np.ndarray:
     wanted: dict[str, set[str]] = {}
     for text in only:
         name, _, value = text.partition("=")

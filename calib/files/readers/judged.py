@@ -1,0 +1,271 @@
+"""Files of a judge's verdicts and people's labels: exports of evaluation tools, and which column is which.
+
+Tools nest the grades of a row, or write one line for each grade. Here each row has a column for each grade.
+Which column is the verdict and which are people's labels is decided by names, or because a mostly empty
+column has the classes of a full one; anything else is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeGuard
+
+import numpy as np
+import pandas as pd
+
+from calib.base.exceptions import InputError
+from calib.evidence.judged_rows import MOST_CLASSES
+from calib.files.readers.answers import missing_cells, same_classes
+from calib.files.readers.conventions import normalised
+from calib.files.readers.reading import read_table
+from calib.files.readers.roles import kept_rows
+from calib.files.readers.source import Limits, Progress
+from calib.files.readers.tables import by_word, some_names, words_in
+
+#: Words in names of columns of people's labels, of verdicts, of confidences, and of who labelled.
+PEOPLE = re.compile(
+    r"human|person|people|expert|annotat|manual|review|rater|gold|ground.?truth|true.?label", re.I
+)
+JUDGES = re.compile(r"judge|judgment|verdict|llm|gpt|claude|model|auto|grader|predict|\beval", re.I)
+SURE = re.compile(r"confidence|certainty|probab", re.I)
+LABELLERS = re.compile(
+    r"(labell?ed|annotated|graded|reviewed|rated)[ _]?by|annotator|labell?er|grader[ _]?name|author", re.I
+)
+#: Ends of the names of columns that are made for a grade.
+JUDGE, HUMAN = ", judge", ", human"
+#: Characters of the longest name of a class; longer cells are texts.
+LONGEST = 40
+#: Share of blanks of a column that is labelled in part, at least, and of a column of verdicts, at most.
+MOSTLY_EMPTY, MOSTLY_FULL = 0.5, 0.1
+
+
+@dataclass(frozen=True)
+class JudgedColumns:
+    """The columns of a file by name, and what some of them hold."""
+
+    columns: Mapping[str, np.ndarray]
+    verdict: tuple[str, ...]  #: Several if the judge answered repeatedly
+    human: tuple[str, ...]
+    rows: np.ndarray  #: (n,) int64: Places of the rows in the file; rows without a verdict are left out
+    confidence: str | None = None
+    cluster: str | None = None
+    weight: str | None = None
+    labelled_by: str | None = None
+    n_unanswered: int = 0  #: Rows of the file without a verdict
+
+    def stacked(self, names: Sequence[str]) -> np.ndarray:
+        """Return columns side by side, (n, k) object."""
+        return np.stack([np.asarray(self.columns[name], dtype=object) for name in names], axis=1)
+
+    def column(self, role: str) -> np.ndarray | None:
+        """Return the column of a role, if there is one."""
+        name = getattr(self, role)
+        return None if name is None else self.columns[name]
+
+    @property
+    def words(self) -> str:
+        """What was read as what."""
+        listed = {"verdict": self.verdict, "people": self.human}
+        single = {
+            "confidence": self.confidence,
+            "rows together": self.cluster,
+            "labelled by": self.labelled_by,
+        }
+        listed |= {role: (name,) for role, name in single.items() if name is not None}
+        left_out = f"; {self.n_unanswered:,} rows without a verdict are left out" * bool(self.n_unanswered)
+        return ", ".join(f"{role} {some_names(names)}" for role, names in listed.items()) + left_out
+
+
+def read_judged(
+    source: Any,
+    given: Mapping[str, Any],
+    *,
+    format: str | None = None,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> JudgedColumns:
+    """Read a file and find its columns; `given` names those that are known, by fields of `JudgedColumns`."""
+    table = read_table(source, format=format, limits=limits, progress=progress, unwrap=graded_rows)
+    chosen = kept_rows(table, given.get("only") or ())
+    columns = _by_source({name: values[chosen] for name, values in table.columns.items()})
+    verdict, human = tuple(given.get("verdict") or ()), tuple(given.get("human") or ())
+    single = {role: given.get(role) for role in ("confidence", "cluster", "weight", "labelled_by")}
+    for name in (*verdict, *human, *single.values(), given.get("sample")):
+        if name is not None and name not in columns:
+            raise InputError(f"there is no column {name[:60]!r}; there are: {some_names(columns) or 'none'}")
+    verdict, human = _both(columns, verdict, human)
+    if sample := given.get("sample"):
+        columns, verdict = _repeated(columns, sample, verdict[0])
+    others = [name for name in columns if name not in (*verdict, *human)]
+    labellers = [name for name in others if LABELLERS.search(name) and columns[name].dtype == object]
+    sure = [name for name in others if SURE.search(name) and _are_shares(columns[name])]
+    if len(sure) == 1 and len(verdict) == 1:
+        single["confidence"] = single["confidence"] or sure[0]
+    if len(labellers) == 1:
+        single["labelled_by"] = single["labelled_by"] or labellers[0]
+    answered = ~np.all([missing_cells(columns[name]) for name in verdict], axis=0)
+    kept = {name: values[answered] for name, values in columns.items()}
+    rows = np.flatnonzero(answered)
+    return _in_same_words(
+        JudgedColumns(kept, verdict, human, rows, **single, n_unanswered=len(answered) - len(rows))
+    )
+
+
+def _repeated(
+    columns: Mapping[str, np.ndarray], sample: str, verdict: str
+) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
+    """Put the verdicts of lines with one id side by side; other columns hold their first value."""
+    table = pd.DataFrame({name: values for name, values in columns.items()}).astype(object)
+    table = table.mask(np.stack([missing_cells(values) for values in columns.values()], axis=1), None)
+    place = table.groupby(sample).cumcount()
+    answers = table.assign(place=place).pivot(index=sample, columns="place", values=verdict)
+    first = table.groupby(sample).first().reset_index()
+    found = {str(name): first[name].infer_objects().to_numpy() for name in first if name != verdict}
+    repeats = {f"{verdict} {k + 1}": each for k, each in enumerate(answers.to_numpy(dtype=object).T)}
+    return {**found, **repeats}, tuple(repeats)
+
+
+def _both(
+    columns: Mapping[str, np.ndarray], verdict: tuple[str, ...], human: tuple[str, ...]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the columns of verdicts and of labels, or ask."""
+    if len(verdict) == 1 and not human and (pair := verdict[0].removesuffix(JUDGE) + HUMAN) in columns:
+        human = (pair,)
+    if verdict and human:
+        return verdict, human
+    classes = {}
+    for name, values in columns.items():
+        words = set(words_in(values)[1]) - {"", "nan"}
+        few = 1 < len(words) <= min(MOST_CLASSES, max(len(values) // 2, 2))
+        if few and max(map(len, words)) <= LONGEST and not (SURE.search(name) or LABELLERS.search(name)):
+            classes[name] = words
+    people = human or tuple(name for name in classes if PEOPLE.search(name) and name not in verdict)
+    judges = verdict or tuple(name for name in classes if JUDGES.search(name) and name not in people)
+    empty = {name: float(missing_cells(columns[name]).mean()) for name in columns}
+    partly = [name for name in human or classes if empty[name] > MOSTLY_EMPTY]
+    whole = [name for name in verdict or classes if empty[name] < MOSTLY_FULL]
+    for full, part in ((judges, people), (whole, partly)):
+        pairs = [(one, other) for one in full for other in part if _alike(classes, one, other)]
+        if len(pairs) == 1:
+            return (pairs[0][0],), (pairs[0][1],)
+    listed = [
+        f"{name!r} ({', '.join(sorted(found)[:4])}{', ...' * (len(found) > 4)})"
+        for name, found in classes.items()
+    ]
+    raise InputError(
+        "which column holds the judge's verdict, and which the labels of people? Add --verdict COLUMN and "
+        f"--human COLUMN; columns with classes: {', '.join(listed[:12]) or 'none'}"
+    )
+
+
+def _alike(classes: Mapping[str, set[str]], one: str, other: str) -> bool:
+    """Whether two columns hold the same classes, perhaps in other words; a column that is no class is."""
+    if one == other or not (one in classes and other in classes):
+        return one != other
+    first, second = classes[one], classes[other]
+    return bool(first & second) or same_classes(sorted(second), sorted(first)) is not None
+
+
+def _are_shares(values: np.ndarray) -> bool:
+    return (
+        values.dtype.kind in "fiu"
+        and len(values) > 0
+        and 0.0 <= np.nanmin(values) <= np.nanmax(values) <= 1.0
+    )
+
+
+def _in_same_words(found: JudgedColumns) -> JudgedColumns:
+    """Write labels in the words of the verdicts if they use others for the same two classes: 1 for pass."""
+    said, labelled = (
+        {word for name in names for word in words_in(found.columns[name])[1]} - {"", "nan"}
+        for names in (found.verdict, found.human)
+    )
+    if len(said) != 2 or said & labelled or not (same := same_classes(sorted(labelled), sorted(said))):
+        return found
+    renamed = {name: by_word(found.columns[name], same.get, object) for name in found.human}
+    return replace(found, columns={**found.columns, **renamed})
+
+
+def graded_rows(content: Any) -> Any:
+    """Return a record for each row of an export of promptfoo, Inspect or DeepEval; all else as it is."""
+    if not isinstance(content, dict):
+        return content
+    results = content.get("results")
+    results = results.get("results") if isinstance(results, dict) else results
+    if _are_rows(results, "gradingResult"):
+        return [_of_promptfoo(row) for row in results]
+    if _are_rows(content.get("samples"), "scores"):
+        return [_of_inspect(row) for row in content["samples"]]
+    for cases in (content.get(name) for name in ("testCases", "test_cases", "testResults", "test_results")):
+        if _are_rows(cases, "metricsData") or _are_rows(cases, "metrics_data"):
+            return [_of_deepeval(row) for row in cases]
+    return content
+
+
+def _are_rows(rows: Any, key: str) -> TypeGuard[list[dict[str, Any]]]:
+    return isinstance(rows, list) and any(isinstance(row, dict) and row.get(key) for row in rows)
+
+
+def _of_promptfoo(row: dict[str, Any]) -> dict[str, Any]:
+    grading = row.get("gradingResult") or {}
+    parts = [part for part in grading.get("componentResults") or [] if isinstance(part, dict)]
+    people = [part for part in parts if (part.get("assertion") or {}).get("type") == "human"]
+    graded = [part.get("pass") for part in parts if part not in people]
+    passed = all(graded) if graded else None if people else grading.get("pass")
+    record = {"id": row.get("id"), "test": row.get("testIdx"), "verdict": _passed(passed)}
+    return record | {"human": _passed(people[-1].get("pass") if people else None)}
+
+
+def _of_inspect(row: dict[str, Any]) -> dict[str, Any]:
+    """Return what scorers said, and what people made of it: edits of a score keep its former values."""
+    record = {"id": row.get("id"), "epoch": row.get("epoch")}
+    for name, score in (row.get("scores") or {}).items():
+        values = [score.get("value")] if isinstance(score, dict) else [score]
+        history = (score.get("history") or []) if isinstance(score, dict) else []
+        values = [edit.get("value") for edit in history] or values
+        known = [value for value in values if value != "UNCHANGED"]
+        record[f"{name}{JUDGE}"] = _cell(known[0] if known else None)
+        record[f"{name}{HUMAN}"] = (
+            _cell(known[-1]) if any(edit.get("provenance") for edit in history) else None
+        )
+    return record
+
+
+def _of_deepeval(row: dict[str, Any]) -> dict[str, Any]:
+    record = {
+        "id": row.get("name"),
+        **(row.get("additionalMetadata") or row.get("additional_metadata") or {}),
+    }
+    for metric in row.get("metricsData") or row.get("metrics_data") or []:
+        record[f"{metric.get('name')}{JUDGE}"] = _passed(metric.get("success"))
+    return record
+
+
+def _passed(passed: Any) -> str | None:
+    return None if passed is None else "pass" if passed else "fail"
+
+
+def _cell(value: Any) -> Any:
+    return None if isinstance(value, (dict, list)) else value
+
+
+def _by_source(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return a column for each score of Langfuse, by judges and by people, with a row for each trace."""
+    named = {normalised(name).replace("_", ""): name for name in columns}
+    if not {"traceid", "name", "source", "value"} <= named.keys():
+        return columns
+    table = pd.DataFrame({key: columns[name] for key, name in named.items()}).astype(object)
+    by_people = table["source"].astype(str).str.upper() == "ANNOTATION"
+    table["name"] = table["name"].astype(str) + np.where(by_people, HUMAN, JUDGE)
+    if "stringvalue" in table:
+        table["value"] = table["stringvalue"].where(
+            ~missing_cells(columns[named["stringvalue"]]), table["value"]
+        )
+    rows = [name for name in ("traceid", "observationid") if name in table]
+    table[rows] = table[rows].fillna("")
+    wide = (
+        table.pivot_table("value", rows, "name", aggfunc="last", dropna=False).dropna(how="all").reset_index()
+    )
+    return {str(name): wide[name].infer_objects().to_numpy() for name in wide}
