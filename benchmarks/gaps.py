@@ -6,6 +6,10 @@ classes are counted as a share of the classes named.
 
 slices: random groups of a calibrated model and of one that is overconfident everywhere, or one group that
 is more overconfident by 10 points; rows are independent, or of 40 clusters with a correlation of 0.2.
+
+pointed: columns that `calib metrics` compares unasked, of 12 groups each. All are random, or rows of one
+group are more overconfident. Patients are a column of 60 values, with a correlation of 0.3, whose name says
+nothing; then each patient has one value of the random columns.
 """
 
 from __future__ import annotations
@@ -13,11 +17,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
 
 from benchmarks.populations import correlated
 from benchmarks.simulation import Draws, Table, main
-from calib import TopLabelPrediction, conclude
+from calib import ConfidencePrediction, TopLabelPrediction, conclude
 from calib import slices as assess
+from calib.answers.slice_tables import further_groups
+from calib.evidence.rows import Rows
 
 #: Rounding of a mean of chances that is an end of its interval.
 ROUNDING = 1e-12
@@ -139,6 +146,37 @@ def slices(model: str, n: int, n_groups: int, off: str, rows: str) -> Draws:
             "found": wrong.any() if off != "none" else None,
             "above noise by itself": table.above_noise.mean(),
             "width": (table.upper - table.lower).mean(),
+        }
+
+
+@Table(
+    ("model", "n", "columns", "off", "rows"),
+    [
+        (model, 6_000, n_columns, off, rows)
+        for model in ("calibrated", "15 points off")
+        for n_columns, off in ((1, 0.0), (10, 0.0), (1, 0.1), (10, 0.1), (10, 0.15))
+        for rows in ("independent", "patients")[: 2 if off == 0.0 else 1]
+    ],
+)
+def pointed(model: str, n: int, n_columns: int, off: float, rows: str) -> Draws:
+    generator = np.random.default_rng(n_columns)
+    while True:
+        patient = generator.integers(0, 60, n)
+        number = patient if rows == "patients" else np.arange(n)
+        groups = {f"column {at}": generator.integers(0, 12, n)[number] for at in range(n_columns)}
+        score, drawn = generator.uniform(0.5, 1.0, n), generator.random(n)
+        if rows == "patients":
+            drawn = correlated(0.3, generator.normal(size=60)[patient], generator.normal(size=n))
+        chance = score - (0.0 if model == "calibrated" else 0.15) - off * (groups["column 0"] == 0)
+        table = pd.DataFrame({name: [f"G{code}" for code in codes] for name, codes in groups.items()})
+        table["code"] = [f"C{code}" for code in patient] if rows == "patients" else np.arange(n)
+        found = further_groups(Rows(ConfidencePrediction(score, drawn < chance, metadata=table)))
+        assert found is not None
+        differs = found.differs & (found.column != "code")
+        right = (found.column == "column 0") & (found.group == "G0") & (off > 0.0)
+        yield {
+            "a random column is named (5 %)": bool(differs.any()) if off == 0.0 else None,
+            "the group is found": bool((differs & right).any()) if off > 0.0 else None,
         }
 
 

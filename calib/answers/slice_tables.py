@@ -28,6 +28,7 @@ from calib.data.likeness import depends_on
 from calib.data.notions import TOP_NOTIONS, Notion, Strategy
 from calib.data.predictions import Scores, Values, further_column
 from calib.data.validation import check_choice, check_share
+from calib.evidence.clusters import Clusters
 from calib.evidence.group_shares import Groups, Shares
 from calib.evidence.rows import Evidence, Rows, Source, as_evidence
 from calib.evidence.sums import SummedRows
@@ -239,9 +240,20 @@ def slices(
     check_share(fdr, "fdr", 0.05)
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
     parts = groups_of(evidence, groups, cuts, notion, pairs)
-    random = np.random.default_rng(random_state)
-    options: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "fdr": fdr, "n_resamples": n_resamples}
-    options |= {"among": sum(len(part.present) for part in parts), "random_state": random}
+    options = {"strategy": strategy, "n_resamples": n_resamples, "random_state": random_state}
+    return _table_of(parts, evidence.kind, notion, fdr, n_bins=n_bins, **options)
+
+
+def _table_of(
+    parts: Sequence[Groups[Evidence]],
+    kind: str,
+    notion: str,
+    fdr: float,
+    n_bins: int = N_BINS,
+    **options: Any,
+) -> SliceTable:
+    options["random_state"] = np.random.default_rng(options.get("random_state"))
+    options |= {"n_bins": n_bins, "fdr": fdr, "among": sum(len(part.present) for part in parts)}
     table = pd.concat([_own_errors(part, options) for part in parts], ignore_index=True)
     table["above_noise"] = discoveries(table["p_noise"], fdr)
     found = [(part.present, *part.shares()) for part in parts]
@@ -255,39 +267,45 @@ def slices(
     level = _compare(table, own, rest, together, fdr)
     table = table.iloc[clearest_first(table["p"], table["difference"].abs())]
     fields = {name: table[name].to_numpy() for name in SLICE_COLUMNS}
-    return SliceTable(evidence.kind, notion=notion, n_bins=n_bins, fdr=fdr, level=level, **fields)
+    return SliceTable(kind, notion=notion, n_bins=n_bins, fdr=fdr, level=level, **fields)
 
 
 def further_groups(evidence: Evidence, fdr: float = FDR) -> SliceTable | None:
     """Compare the groups of all further columns, or of the columns that a summary holds; None without any.
 
     A column counts if it has 2 to `MOST_GROUPS` groups, does not follow from label and prediction, and does
-    not hold the known clusters. Rows that are suspected to belong together do so here, so that a column of
-    their properties is not accused. The column that shows it is compared as if rows were independent
-    (`Clusters.given`).
+    not hold the known clusters. Rows that are suspected to belong together do so here, unless their column
+    is compared. If a finer column shows it, too, its clusters count, so that a property of patients is not
+    accused because patients differ.
     """
     if isinstance(evidence, SummedRows):
         return slices(evidence, notion="confidence", fdr=fdr, n_resamples=0) if evidence.by else None
-    rows = evidence.predictions
+    rows, suspected = evidence.predictions, evidence.suspected
     if rows.metadata is None or "every label" in rows.has:
         return None
     predicted = evidence.claims()[0]
     pair = predicted * (int(evidence.labels.max()) + 1) + evidence.labels
-    given, found = np.zeros(evidence.n_given, dtype=np.int64), []
+    together = [] if suspected is None else [suspected.cluster, *suspected.others]
+    known = evidence.clusters
+    given = np.zeros(evidence.n_given, dtype=np.int64)
+    parts: list[Groups[Evidence]] = []
     for name, values in rows.metadata.items():
+        if len(parts) == MOST_COLUMNS:
+            break
         try:
             cut = cut_column(values, name=str(name))
         except InputError:  # ids, or texts that do not repeat
             continue
-        declared = not evidence.clusters.independent and evidence.clusters.given(cut.code).independent
-        if 1 < len(cut.groups) <= MOST_GROUPS and not (declared or depends_on(pair, cut.code)):
-            given[evidence.counts] = cut.code
-            found.append(replace(cut, code=given.copy()))
-    if not found:
-        return None
-    return slices(
-        evidence.readings[-1], groups=found[:MOST_COLUMNS], notion="confidence", fdr=fdr, n_resamples=0
-    )
+        declared = not known.independent and known.given(cut.code).independent
+        if not 1 < len(cut.groups) <= MOST_GROUPS or declared or depends_on(pair, cut.code):
+            continue
+        finer = [each for each in together if depends_on(each, cut.code) and not depends_on(cut.code, each)]
+        own = evidence
+        if together:
+            own = evidence.with_clusters(Clusters.of((finer or together)[0], evidence.n_samples))
+        given[evidence.counts] = cut.code
+        parts.append(own.groups(cut.name, cut.groups, given.copy(), "confidence"))
+    return _table_of(parts, evidence.kind, "confidence", fdr, n_resamples=0) if parts else None
 
 
 def _own_errors(part: Groups[Evidence], options: dict[str, Any]) -> pd.DataFrame:

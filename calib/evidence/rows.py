@@ -132,14 +132,15 @@ class Rows:
         """The same evidence and, if rows are suspected to belong together, the evidence if they do."""
         if self.suspected is None:
             return (self,)
-        return self, self._with_clusters(Clusters.of(self.suspected.cluster, self.n_samples))
+        return self, self.with_clusters(Clusters.of(self.suspected.cluster, self.n_samples))
 
     def given(self, group: np.ndarray) -> Rows:
         """Return the evidence for statements about groups of rows, (n,) codes; see `Clusters.given`."""
         clusters = self.clusters.given(group)
-        return self if clusters is self.clusters else self._with_clusters(clusters)
+        return self if clusters is self.clusters else self.with_clusters(clusters)
 
-    def _with_clusters(self, clusters: Clusters) -> Rows:
+    def with_clusters(self, clusters: Clusters) -> Rows:
+        """Return the same evidence with other clusters, which are known."""
         other = copy(self)
         vars(other).pop("dependence", None)
         other._areas = {}

@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 import calib
-from calib import InputError, TopLabelPrediction, class_table, slices
-from calib.answers.slice_tables import SLICE_COLUMNS
+from calib import ConfidencePrediction, InputError, TopLabelPrediction, class_table, slices
+from calib.answers.slice_tables import SLICE_COLUMNS, further_groups
 from calib.evidence.clusters import even_clusters
-from calib.evidence.rows import as_evidence
+from calib.evidence.rows import Rows, as_evidence
 from calib.stats.intervals import binomial_limits, few_clusters_factor
 from tests import oracles
 
@@ -296,3 +296,53 @@ def test_the_rows_needed_show_a_gap_of_five_points(table):
     assert (many.rows_needed < 0.15 * getattr(many, column)).all()
     half = assessed(int(200 * factor))
     assert (half.rows_needed > 0.6 * getattr(half, column)).all()
+
+
+def columns_of(off=0.0, weights=None):
+    """Evidence of 3,000 rows with further columns; scores of the site S3 are too high by `off`."""
+    random = np.random.default_rng(5)
+    score, site = random.uniform(0.5, 1.0, 3_000), random.integers(0, 4, 3_000)
+    right = random.random(3_000) < score - off * (site == 3)
+    columns = pd.DataFrame(
+        {
+            "site": [f"S{code}" for code in site],
+            "random": random.integers(0, 8, 3_000),
+            "wrong": np.where(right, "no", "yes"),
+            "row": np.arange(3_000),
+            "one": "same",
+        }
+    )
+    return Rows(ConfidencePrediction(score, right, metadata=columns, sample_weight=weights))
+
+
+@pytest.mark.parametrize("weights", [None, np.arange(3_000) % 5])
+def test_further_columns_are_compared_unasked(weights):
+    """Ids, a column of one value and a column that follows from the outcome have no groups to compare."""
+    found = further_groups(columns_of(0.2, weights))
+    assert set(found.column) == {"site", "random"}
+    assert (found.column[0], found.group[0], found.differs[0]) == ("site", "S3", True)
+    assert not found.differs[found.column == "random"].any()
+    assert np.isnan(found.error).all()
+    assert not found.above_noise.any()
+    assert not further_groups(columns_of(0.0, weights)).differs.any()
+
+
+def test_a_property_of_patients_is_not_accused_because_patients_differ():
+    random, patient = np.random.default_rng(1), np.arange(4_000) % 80
+    latent = np.sqrt(0.4) * random.standard_normal(80)[patient] + np.sqrt(0.6) * random.standard_normal(4_000)
+    score = random.uniform(0.3, 1.0, 4_000)
+    arm = np.arange(80) % 12
+    columns = pd.DataFrame(
+        {"code": [f"C{each}" for each in patient], "arm": [f"A{arm[each]}" for each in patient]}
+    )
+    rows = ConfidencePrediction(score, ndtr(latent) < score, metadata=columns)
+    assert Rows(rows).suspected is not None
+    assert slices(rows, groups="arm", n_resamples=0, notion="confidence").differs.any()
+    assert not further_groups(Rows(rows)).differs.any()
+    known = further_groups(Rows(rows.with_cluster(patient)))  # a column of known clusters is no group
+    assert set(known.column) == {"arm"}
+    assert not known.differs.any()
+
+
+def test_predictions_without_further_columns_have_no_groups():
+    assert further_groups(Rows(ConfidencePrediction(np.full(50, 0.8), np.arange(50) % 5 > 0))) is None
