@@ -27,9 +27,6 @@ from calib.stats.floors import WITHIN_NOISE
 from calib.stats.intervals import few_clusters_factor, mean_limits, smallest_alpha
 from calib.stats.observed import EventCounts, observed_expected
 
-#: How every conclusion begins, because labels may be wrong, too.
-BY_LABELS = "By the labels in this file"
-
 #: Direction of a conclusion without one.
 UNKNOWN = "not distinguishable"
 
@@ -110,8 +107,8 @@ class IfTogether(Result):
         elif self.column:
             other = f"If the column describes them, scores are off by it: {see or 'see Groups'}."
         return (
-            f"{self.rows[0].upper()}{self.rows[1:]} are right or wrong together{blank}. If they belong "
-            f"together, {self.worth.words}, and {self._then()}. {other}{choice}"
+            f"{_sentence(f'{self.rows} are right or wrong together{blank}')} If they belong together, "
+            f"{self.worth.words}, and {self._then()}. {other}{choice}"
         )
 
     def _then(self) -> str:
@@ -195,52 +192,55 @@ class Conclusion(Result):
         return self.pooled[0].direction if self.pooled else "no direction"
 
     def words(self, class_names: Sequence[str] | None = None) -> str:
-        """State the conclusion in one or two sentences, with these names of the classes, by default codes."""
-        said = self._verdict_words(class_names)
-        if self.events is None:
-            return said
-        numbers = f"{self.events.words[0].upper()}{self.events.words[1:]}"
-        line = self.tests.without_bins.slope
-        if line is not None and line.determined:
-            large = line.in_the_large, line.in_the_large_lower, line.in_the_large_upper
-            slope = line.slope, line.slope_lower, line.slope_upper
-            numbers += f", in the large {with_interval(*large, least=2)}"
-            numbers += f", slope {with_interval(*slope, least=2)}"
-        return f"{said} {numbers}."
-
-    def _verdict_words(self, class_names: Sequence[str] | None) -> str:
+        """State the conclusion in at most three sentences, with these names of the classes, or codes."""
         if self.combined.untold is not None:
-            return f"{self.combined.untold[0].upper()}{self.combined.untold[1:]}."
-        if not self.rejected:
-            return f"{BY_LABELS} the {self.what} is {WITHIN_NOISE}, and {self._bound_words()}."
+            return _sentence(self.combined.untold)
         classes = self.class_words(class_names)
-        if self.pooled:
-            return self.pooled_words() + (f" {classes[0].upper()}{classes[1:]}." if classes else "")
-        if classes:
-            return f"{BY_LABELS}, {classes}" + (f"; it is {self._bound_words()}." if self.verdict else ".")
-        where = "no range of it" if self.by_class is None else "no range of it and no class"
-        return (
-            f"{BY_LABELS} the {self.what} is off by more than noise, but {where} stands out; it is "
-            f"{self._bound_words()}."
-        )
+        said = [_sentence(classes)] if classes else []
+        if self.pooled or not classes or self.verdict:
+            said.append(self.pooled_words())
+        if self.events is not None:
+            said.append(f"{_sentence(self.events.words)[:-1]}{self._line_words()}.")
+        return " ".join(said)
+
+    def _line_words(self) -> str:
+        """Return the numbers of the line in log-odds; "" if rows do not determine it."""
+        line = self.tests.without_bins.slope
+        if line is None or not line.determined:
+            return ""
+        large = line.in_the_large, line.in_the_large_lower, line.in_the_large_upper
+        slope = line.slope, line.slope_lower, line.slope_upper
+        large_words, slope_words = (with_interval(*numbers, least=2) for numbers in (large, slope))
+        return f", in the large {large_words}, slope {slope_words}"
 
     def pooled_words(self) -> str:
-        """State what is known of all classes pooled, and of every range, in one sentence."""
-        found = "; ".join(map(self.gap_words, self.pooled))
-        said = f"{self.subject} is {found}" if found else f"no range of the {self.what} stands out"
-        return f"{BY_LABELS} {said}, and {'' if found else 'it is '}{self._bound_words()}."
+        """State what is known of all classes pooled and of every range, in one or two sentences."""
+        among = "over all classes " * bool(self.classes)
+        where = "range" if self.by_class is None else "range and no class"
+        said = f"the {self.what} is {WITHIN_NOISE}"
+        if self.pooled:
+            said = f"{among}{self.subject} is {'; '.join(map(self.gap_words, self.pooled))}"
+        elif self.classes:
+            said = f"over all classes no range of the {self.what} stands out"
+        elif self.rejected:
+            said = f"the {self.what} is off by more than noise, but no {where} stands out"
+        return f"{_sentence(said)} {self._bound_words()}"
 
     def _bound_words(self) -> str:
         parts = ["range"] * bool(self.n_ranges) + ["class"] * (self.by_class is not None)
-        points, share = f"{_points(self.at_most)} points", f"of at least {100 * MIN_SHARE:.0f} % of the rows"
-        bound = f"off by at most {points} in every {' and '.join(parts)} {share}"
-        if self.tolerance is None:
-            may = f"may be off by up to {points} in a {' or '.join(parts)} {share}"
-            return bound if self.rejected else may
-        asked = f"the tolerance of {self.tolerance:g}"
+        where = f"{' or '.join(parts)} of at least {100 * MIN_SHARE:.0f} % of the rows"
+        points, asked = (
+            f"{_points(self.at_most)} points",
+            f"the tolerance of {self.tolerance or 0.0:g} points",
+        )
+        if self.verdict == "within":
+            return f"No {where} is off by more than {points}, inside {asked}."
         if self.verdict == "beyond":
-            return f"beyond {asked} points"
-        return f"{bound}, {'inside' if self.verdict == 'within' else 'undecided for'} {asked}"
+            return f"Some {' or '.join(parts)} is off by at least {_points(self.at_least)}, beyond {asked}."
+        if self.verdict == "undecided":
+            return f"A {where} may be off by up to {points}: {asked} is undecided."
+        may = f"A {where} may be off by up to {points}."
+        return f"No {where} is off by more than {points}." if self.rejected else may
 
     def class_words(self, class_names: Sequence[str] | None = None) -> str:
         """State the gaps of the classes that are named, less often first, without a full stop."""
@@ -251,7 +251,7 @@ class Conclusion(Result):
             name = str(gap.label) if class_names is None else class_names[gap.label]
             more = "less" if gap.direction == "overconfident" else "more"
             amount = _points(abs(gap.says - gap.right) * 100)
-            first = f"when it predicts {name} it is right {amount} points {more} often than it says"
+            first = f"when the model predicts {name} it is right {amount} points {more} often than it says"
             if self._events:
                 first = f"{name} happens {amount} points {more} often than its score says"
             words.append(f"{name} {amount} {more}" if words else first)
@@ -516,6 +516,10 @@ def _range_effects(
         weight=problems.weights,
     )
     return np.append(from_on[0, first], below[0, last])
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}."
 
 
 def _points(points: float) -> str:

@@ -139,9 +139,8 @@ def test_the_guilty_class_is_named():
     assert (gap.says, gap.right) == pytest.approx((0.8, 0.4))
     assert (gap.least, gap.most) == pytest.approx((0.8 - exact.high, 0.8 - exact.low))
     assert conclusion.order[0] == 3
-    assert "when it predicts d it is right 40.0 points less often than it says" in conclusion.words(
-        list("abcdefghij")
-    ).replace("When", "when")
+    words = conclusion.words(list("abcdefghij"))
+    assert words.startswith("When the model predicts d it is right 40.0 points less often than it says")
 
 
 def test_classes_are_judged_by_how_often_they_are_right_with_weights_and_clusters():
