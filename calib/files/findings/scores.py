@@ -166,7 +166,9 @@ def _on_scale(raw: RawPredictions, scale: str, fact: str, named: bool = False) -
         what, turns = "log-odds", "takes 1 / (1 + exp(-score))"
     if named or raw.scale == scale:
         return Finding(scale, f"{fact}: {what}. Reading {turns}.", repair=_turned(scale), severity="note")
-    return Finding(scale, f"{fact}: these are {what}, not probabilities. The fix {turns}.", repair=_turned(scale))
+    return Finding(
+        scale, f"{fact}: these are {what}, not probabilities. The fix {turns}.", repair=_turned(scale)
+    )
 
 
 def _turned(scale: str) -> Repair:

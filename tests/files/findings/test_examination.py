@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calib import InputError, Predictions, check, examine
-from calib.files.findings.codes import CODES
 from calib.files.readers.raw_predictions import RawPredictions
 from tests.populations import drawn, population, softmax
 from tests.written import bytes_of
