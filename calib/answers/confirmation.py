@@ -41,9 +41,14 @@ class Confirmation(Result):
     @property
     def verdict(self) -> Verdict:
         """Better if a score improves distinguishably, and none becomes distinguishably worse."""
-        if max(self.brier.lower, self.log_loss.lower) > 0.0:
+        if self.raised:
             return "worse"
         return "better" if min(self.brier.upper, self.log_loss.upper) < 0.0 else "no clear change"
+
+    @property
+    def raised(self) -> tuple[str, ...]:
+        """Names of the scores that calibration makes distinguishably worse."""
+        return tuple(title for key, title in SCORES.items() if getattr(self, key).lower > 0.0)
 
     def words(self, subject: str = "it", left_out: str = "the fit") -> str:
         """Describe the change of both scores, with intervals, as the end of a sentence."""

@@ -308,12 +308,10 @@ def fit(options: Namespace) -> Output[EvaluatedFitData]:
         before, after = both.values()
         assert isinstance(before, Rows)
         assert isinstance(after, Rows)
-        effect = confirm_choice(before, after).verdict
+        change = confirm_choice(before, after)
+        effect = change.verdict
         if effect == "worse":
-            notes += [
-                f"{name_of(calibrator)} makes the scores worse; keep them as they are",
-                "",
-            ]
+            notes += [f"worse than the scores as they are by the {' and the '.join(change.raised)}", ""]
     deliver(options.output, content)
     notes.append(f"wrote {options.output}")
     n_evaluation = 0 if unseen is None else unseen.n_samples
