@@ -15,7 +15,7 @@ from calib.base.results import Drawn
 from calib.data.notions import Notion, Strategy
 from calib.data.predictions import Announcement, Predictions, Scores, Values
 from calib.data.validation import check_choice
-from calib.diagrams.style import OKABE_ITO, Figure, escape, figure, marks, method_colour, scatter
+from calib.diagrams.style import GREY, INK, Figure, escape, figure, marks, method_line, method_marker, scatter
 from calib.evidence.rows import Rows, Source, as_evidence
 from calib.stats.measures import ECES
 
@@ -90,15 +90,14 @@ def draw_ece_sweeps(sweeps: Mapping[str, Mapping[str, EceSweep]]) -> Figure:
     """Draw Figure 2: errors against the number of bins, per method; conf-ECE is dashed, all others solid."""
     data = []
     for position, (method, by_notion) in enumerate(sweeps.items()):
-        colour = method_colour(position)
         for notion, sweep in by_notion.items():
             short = "ECE" if notion == "binary" else ECES[sweep.notion].title
             short = short.replace("ECE", sweep.metric.upper())
             data += scatter(
                 x=sweep.n_bins,
                 y=sweep.ece,
-                marker={"size": 5},
-                line={"color": colour, "width": 2.5, "dash": "dash" if notion == "confidence" else "solid"},
+                marker=method_marker(position, 6),
+                line={**method_line(position), "dash": "dash" if notion == "confidence" else "solid"},
                 name=escape(f"{method}, {short}"),
                 hovertemplate=f"{escape(method)}<br>{short} %{{y:.4f}} with %{{x}} bins",
             )
@@ -118,7 +117,7 @@ def draw_points_per_bin(choice: PointsPerBinChoice) -> Figure:
         x=k,
         y=choice.brier,
         error_y={"type": "data", "array": choice.standard_error, "thickness": 1.5, "width": 4},
-        line={"color": OKABE_ITO["blue"], "width": 2.5},
+        line={"color": INK, "width": 2.5},
         marker={"size": 7},
         name="histogram binning",
         customdata=(choice.standard_error,),
@@ -129,13 +128,13 @@ def draw_points_per_bin(choice: PointsPerBinChoice) -> Figure:
     data += scatter(
         x=k[proposed],
         y=choice.brier[proposed],
-        marker=marks(OKABE_ITO["vermillion"], 15, "circle-open", width=3),
+        marker=marks(INK, 15, "circle-open", width=3),
         name=f"proposed, k = {choice.chosen}",
     )
     data += scatter(
         x=k[[0, -1]],
         y=[choice.base_brier] * 2,
-        line={"color": OKABE_ITO["grey"], "width": 2, "dash": "dash"},
+        line={"color": GREY, "width": 2, "dash": "dash"},
         name="base model",
         hovertemplate="base model %{y:.5f}",
     )

@@ -19,6 +19,8 @@ from calib.data.kinds import check_equal_rows, kind_of, lacks
 from calib.data.predictions import Predictions, TopLabelPrediction
 from calib.diagrams.shared_cells import SharedCells
 from calib.diagrams.style import (
+    GREY,
+    INK,
     OKABE_ITO,
     Figure,
     bar,
@@ -34,7 +36,7 @@ from calib.stats.floors import problem_floors
 #: Predictions with a predicted class for each row.
 WithClasses: TypeAlias = Predictions | TopLabelPrediction
 
-_BASE, _HB = OKABE_ITO["orange"], OKABE_ITO["green"]
+_BASE, _HB = GREY, INK
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,7 +8,7 @@ import numpy as np
 
 from calib.answers.decision_curves import DecisionCurve, RiskCoverage
 from calib.answers.decision_rules import RuleEffect
-from calib.diagrams.style import OKABE_ITO, Figure, escape, figure, method_colour, scatter
+from calib.diagrams.style import GREY, INK, Figure, escape, figure, method_line, method_marker, scatter
 
 #: Points of a line: a screen does not show more.
 MOST_POINTS = 1_000
@@ -31,7 +31,7 @@ def draw_risk_coverage(
             x=curve.coverage[chosen],
             y=curve.risk[chosen],
             customdata=(curve.threshold[chosen],),
-            line={"color": method_colour(position), "width": 2.5},
+            line=method_line(position),
             name=escape(name),
             hovertemplate=f"{escape(name)}<br>%{{x:.1%}} accepted at %{{customdata[0]:.4f}} and above, "
             "%{y:.2%} of them wrong",
@@ -41,14 +41,14 @@ def draw_risk_coverage(
             data += scatter(
                 x=[effect.coverage],
                 y=[1 - effect.accuracy],
-                marker={"symbol": "diamond", "size": 13, "color": method_colour(position)},
+                marker={**method_marker(position, 13), "symbol": "diamond"},
                 hovertemplate=f"Rule of {escape(name)}: %{{x:.1%}} accepted, %{{y:.2%}} of them wrong",
             )
     if risk is not None:
         data += scatter(
             x=[0, 1],
             y=[risk, risk],
-            line={"color": OKABE_ITO["vermillion"], "width": 2, "dash": "dash"},
+            line={"color": INK, "width": 1.5, "dash": "longdash"},
             name=f"{100 * risk:.4g} % allowed",
         )
     # The risk of the first few rows jumps between 0 and 1.
@@ -69,7 +69,7 @@ def draw_decision_curves(curves: Mapping[str, DecisionCurve]) -> Figure:
         data += scatter(
             x=curve.threshold,
             y=curve.model,
-            line={"color": method_colour(position), "width": 2.5},
+            line=method_line(position),
             name=escape(name),
             hovertemplate=f"{escape(name)} at %{{x:.0%}}: %{{y:.4f}}",
         )
@@ -78,7 +78,7 @@ def draw_decision_curves(curves: Mapping[str, DecisionCurve]) -> Figure:
         data += scatter(
             x=first.threshold,
             y=values,
-            line={"color": OKABE_ITO["grey"], "width": 2, "dash": "dot" if values.any() else "dash"},
+            line={"color": GREY, "width": 2, "dash": "dot" if values.any() else "dash"},
             name=name,
             hovertemplate=f"{name} at %{{x:.0%}}: %{{y:.4f}}",
         )

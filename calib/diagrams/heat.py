@@ -13,7 +13,8 @@ from calib.base.results import Drawn
 from calib.diagrams.reliability_diagrams import with_class_names
 from calib.diagrams.style import (
     FEW_ROWS,
-    OKABE_ITO,
+    LESS,
+    MORE,
     POOLED,
     Figure,
     Properties,
@@ -31,7 +32,7 @@ from calib.evidence.binning import BinStatistics
 from calib.stats.intervals import beyond_noise, frequency_interval
 
 #: Orange-red is overconfident, blue underconfident; the grey between is seen on light and dark pages.
-GAP_COLOURS = [(0.0, OKABE_ITO["vermillion"]), (0.5, "#B9BEC4"), (1.0, OKABE_ITO["blue"])]
+GAP_COLOURS = [(0.0, LESS), (0.5, "#B9BEC4"), (1.0, MORE)]
 
 #: Pixels of a row.
 ROW = 26

@@ -7,7 +7,7 @@ import numpy as np
 from calib.answers.coarsening import Coarsening
 from calib.answers.judgement import Judgement
 from calib.diagrams.style import (
-    OKABE_ITO,
+    INK,
     PERCENT,
     Figure,
     figure,
@@ -52,7 +52,7 @@ def draw_judgement(judgement: Judgement) -> Figure:
         data += scatter(
             x=stated,
             y=place,
-            marker=marks(OKABE_ITO["orange"], 11, "diamond"),
+            marker=marks(INK, 12, "diamond-open", width=2),
             hovertemplate="mean confidence %{x:.1%}",
             name="the judge's confidence",
         )

@@ -6,7 +6,7 @@ import numpy as np
 
 from calib.answers.model_tables import ModelComparison
 from calib.data.validation import check_choice
-from calib.diagrams.style import Figure, bar, escape, figure, method_colour, scatter
+from calib.diagrams.style import Figure, bar, escape, figure, method_marker, scatter
 from calib.stats.measures import MEASURES
 
 #: Share of the space between two methods that the markers of all models take.
@@ -39,7 +39,7 @@ def draw_model_comparison(comparison: ModelComparison, measure: str = "tl_ece") 
         data += scatter(
             x=x,
             y=rows["value"].to_numpy(),
-            marker={"size": 11, "color": method_colour(position)},
+            marker=method_marker(position, 11),
             name=escape(model),
             customdata=([*map(escape, rows["method"])], rows["mark"].replace("", "not marked").tolist()),
             hovertemplate=f"{escape(model)}, %{{customdata[0]}}<br>{title} %{{y:.4f}}<br>"

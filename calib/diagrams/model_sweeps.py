@@ -30,7 +30,7 @@ from calib.diagrams.style import (
     escape,
     figure,
     grid,
-    method_colour,
+    method_line,
     scatter,
     shorten,
 )
@@ -226,7 +226,7 @@ def _panel(
             data += scatter(
                 x=lines[method]["n_bins"].to_numpy(),
                 y=lines[method]["value"].to_numpy(dtype=float),
-                line={"color": method_colour(position), "width": 2},
+                line=method_line(position, 2),
                 name=escape(method),
                 legendgroup=method,
                 showlegend=first,

@@ -10,7 +10,7 @@ import pandas as pd
 from calib.answers.time_changes import OverTime
 from calib.base.results import Drawn
 from calib.diagrams.style import (
-    OKABE_ITO,
+    INK,
     Figure,
     area,
     at,
@@ -25,7 +25,7 @@ from calib.diagrams.style import (
 from calib.stats.arrivals import time_words
 from calib.stats.monitor import Monitor
 
-BLUE = {"color": OKABE_ITO["blue"], "width": 2.5}
+LINE = {"color": INK, "width": 2.5}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,14 +61,14 @@ def draw_watched(result: Watched) -> Figure:
     data += scatter(
         x=_times(known["last"]),
         y=known["gap_so_far"].to_numpy(),
-        line=BLUE,
+        line=LINE,
         hovertemplate="%{x}<br>all rows so far %{y:+.4f}",
         **at(1),
     )
     data += scatter(
         x=_times(curve["last"]),
         y=curve["log_evidence"].to_numpy() / np.log(10.0),
-        line=BLUE | {"shape": "hv"},
+        line=LINE | {"shape": "hv"},
         hovertemplate="%{x}<br>evidence 10^%{y:.2f}",
         **at(2),
     )
@@ -95,7 +95,7 @@ def draw_over_time(result: OverTime) -> Figure:
     if split.changed:
         ends = pd.Series([first.iloc[0], split.time, split.time, last.iloc[-1]])
         steps = [split.before, split.before, split.since, split.since]
-        data += scatter(x=_times(ends), y=steps, line=BLUE, hovertemplate="gap %{y:+.1%}")
+        data += scatter(x=_times(ends), y=steps, line=LINE, hovertemplate="gap %{y:+.1%}")
     layout = grid(1, 1)
     layout["shapes"] = [level(0, 1)]
     (across,), (vertical,) = axes(layout, "x"), axes(layout, "y")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from calib.diagrams.style import OKABE_ITO, Figure, bar, escape, figure, marks, named_rows, scatter
+from calib.diagrams.style import GREY, INK, Figure, bar, escape, figure, marks, named_rows, scatter
 from calib.stats.decompositions import Decomposition
 from calib.stats.floors import ABOVE_NOISE, WITHIN_NOISE, NoiseFloor
 
@@ -42,13 +42,13 @@ def draw_floors(by_metric: Mapping[str, NoiseFloor]) -> Figure:
         hovertemplate=hover,
     )
     verdicts = np.array([floor.verdict for floor in floors])
-    looks = {ABOVE_NOISE: ("vermillion", "diamond"), WITHIN_NOISE: ("green", "circle")}
+    looks = {ABOVE_NOISE: (INK, "diamond"), WITHIN_NOISE: (GREY, "circle")}
     for verdict in [*looks, *sorted({*verdicts.tolist()} - {*looks})]:
-        (colour, symbol), shown = looks.get(verdict, ("grey", "circle")), verdicts == verdict
+        (colour, symbol), shown = looks.get(verdict, (GREY, "circle-open")), verdicts == verdict
         data += scatter(
             x=(observed / mean)[shown],
             y=y[shown],
-            marker=marks(OKABE_ITO[colour], 13, symbol),
+            marker=marks(colour, 13, symbol),
             cliponaxis=False,
             name=f"observed, {verdict}",
             customdata=tuple(column[shown] for column in columns),
@@ -68,14 +68,14 @@ def draw_decompositions(by_method: Mapping[str, Decomposition]) -> Figure:
     data = []
     rule = RULES[next(iter(by_method.values())).rule]
     for name, colour, words in (
-        ("refinement", "grey", "refinement: what recalibration cannot change"),
-        ("calibration", "vermillion", "calibration: what recalibration can remove"),
+        ("refinement", GREY, "refinement: what recalibration cannot change"),
+        ("calibration", INK, "calibration: what recalibration can remove"),
     ):
         data += bar(
             x=[getattr(terms, name) for terms in by_method.values()],
             y=np.arange(len(by_method)),
             orientation="h",
-            marker={"color": OKABE_ITO[colour]},
+            marker={"color": colour},
             name=words,
             customdata=[[escape(method), terms.score, terms.binning] for method, terms in by_method.items()],
             hovertemplate="%{customdata[0]}: " + name + " %{x:.5f}<br>of a score of %{customdata[1]:.5f}; "

@@ -20,6 +20,7 @@ from calib.data.predictions import Scores, Values
 from calib.diagrams.style import (
     BARS,
     FEW_ROWS,
+    GREY,
     LESS,
     MAX_NAMED,
     MORE,
@@ -592,7 +593,7 @@ def draw_stars(diagram: ReliabilityDiagram) -> Figure:
     where = "Confidence %{customdata[1]:.3g} to %{customdata[2]:.3g}<br>"
     rows = "%{customdata[3]:,} rows, %{customdata[4]:.1f} % of all"
     data = share_bars(bins, custom, where + rows)
-    red, blue = OKABE_ITO["vermillion"], OKABE_ITO["blue"]
+    red, blue = LESS, MORE
     if not diagram.one_event:
         data += scatter(
             x=bins.mean_score,
@@ -641,7 +642,7 @@ def draw_zoom(
     # Shortened names may be equal: lines are placed by position.
     lines = np.arange(1, len(label) + 1)
     names = [shorten(named[code], 18) for code in label]
-    colours = [OKABE_ITO["grey"], OKABE_ITO["vermillion"], OKABE_ITO["blue"]]
+    colours = [GREY, LESS, MORE]
     side = np.where(diagram.beyond_noise[shown], np.where(gap < 0, 1, 2), 0)
     custom = [*map(escape, names)], confidence, cells.mean_outcome, low, high, count, label
     hover = (

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from calib.diagrams.style import OKABE_ITO, Figure, Properties, area, figure, scatter, translucent, unit_axes
+from calib.diagrams.style import (
+    GREY,
+    INK,
+    OKABE_ITO,
+    Figure,
+    Properties,
+    area,
+    figure,
+    scatter,
+    translucent,
+    unit_axes,
+)
 from calib.stats.smoothed import LoessCurve, SmoothedCurve
 
 #: Colours by smoother.
-COLOURS = {"loess": OKABE_ITO["blue"], "isotonic": OKABE_ITO["purple"]}
+COLOURS = {"loess": INK, "isotonic": OKABE_ITO["purple"]}
 
 #: Bars of the distribution of the scores, and the height of the highest.
 N_BARS, HEIGHT = 50, 0.12
@@ -24,7 +35,7 @@ def draw_smoothed(*curves: SmoothedCurve, event: str = "Y = 1") -> Figure:
         x, y = curve.steps() if curve.smoother == "isotonic" else (curve.score, curve.frequency)
         colour = COLOURS[curve.smoother]
         if isinstance(curve, LoessCurve):
-            band = translucent(colour, 0.15)
+            band = translucent(GREY, 0.25)
             name = f"{curve.level:.0%} interval at each score"
             data += area(x.tolist(), curve.lower, curve.upper, band, name=name, hoverinfo="skip")
         data += scatter(
@@ -41,7 +52,7 @@ def draw_smoothed(*curves: SmoothedCurve, event: str = "Y = 1") -> Figure:
     data += scatter(
         x=middle,
         y=bars,
-        line={"color": OKABE_ITO["grey"], "width": 3},
+        line={"color": GREY, "width": 3},
         name="distribution of P(Y = 1)",
         hoverinfo="skip",
     )

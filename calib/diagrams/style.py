@@ -39,8 +39,10 @@ OKABE_ITO = {
 }
 #: Colours of a direction: right less often than it says, and more often; of all classes pooled.
 LESS, MORE, POOLED = OKABE_ITO["vermillion"], OKABE_ITO["blue"], "#6B7680"
-#: Order in which several methods are coloured.
-METHOD_COLOURS = ("orange", "green", "blue", "purple", "vermillion", "sky", "grey", "yellow")
+#: Colour of text on a light page, which `in_theme` makes as light as the text of a dark page; and grey.
+INK, GREY = "#1B2026", OKABE_ITO["grey"]
+#: How methods look, two of each: one in grey, as the model before calibration, and one in ink.
+DASHES, SYMBOLS = ("solid", "dash", "dot", "dashdot"), ("circle", "diamond", "square", "triangle-up")
 FONT = "'Source Sans', system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
 BARS, WHISKERS = "rgba(138,144,153,0.38)", "rgba(138,144,153,0.9)"
 LINES = "rgba(110,122,134,0.75)"
@@ -53,7 +55,7 @@ DIAGONAL = {"type": "line", "x0": 0, "y0": 0, "x1": 1, "y1": 1, "layer": "below"
 LAYOUT: Properties = {
     "font": {"family": FONT, "size": 14},
     "shapes": [],
-    "colorway": [OKABE_ITO[name] for name in METHOD_COLOURS],
+    "colorway": [GREY],
     # Room for numbers and a title: if plotly has to find more, it draws a figure twice.
     "margin": {"l": 82, "r": 30, "t": 12, "b": 62},
     "legend": {
@@ -111,8 +113,19 @@ addEventListener("afterprint", () =>
 
 
 def theme(dark: bool = False) -> Properties:
-    text, surface = ("#E6EAED", "#14181C") if dark else ("#1B2026", "#FFFFFF")
+    text, surface = ("#E6EAED", "#14181C") if dark else (INK, "#FFFFFF")
     return {"font": {"color": text}, "paper_bgcolor": surface, "plot_bgcolor": surface}
+
+
+def in_theme(figure: Figure, dark: bool) -> Figure:
+    """Return a figure of a light page for a light or a dark page."""
+    look = theme(dark)
+
+    def inked(trace: Properties) -> Properties:
+        parts = [part for part in ("line", "marker") if trace.get(part, {}).get("color") == INK]
+        return {**trace, **{part: {**trace[part], **look["font"]} for part in parts}}
+
+    return with_layout({**figure, "data": [inked(trace) for trace in figure["data"]]}, **look)
 
 
 def figure(data: Sequence[Properties], **layout: Any) -> Figure:
@@ -326,7 +339,7 @@ def span(low: float, high: float, *, across: bool = False, place: int = 1) -> Pr
     x, y = at(place).values()
     ends = {"x0": 0, "x1": 1, "y0": low, "y1": high} if across else {"x0": low, "x1": high, "y0": 0, "y1": 1}
     refs = {"xref": "paper", "yref": y} if across else {"xref": x, "yref": f"{y} domain"}
-    look = {"fillcolor": OKABE_ITO["orange"], "opacity": 0.18, "line": {"width": 0}, "layer": "below"}
+    look = {"fillcolor": GREY, "opacity": 0.18, "line": {"width": 0}, "layer": "below"}
     return {"type": "rect", **ends, **refs, **look}
 
 
@@ -341,8 +354,15 @@ def area(x: Sequence[Any], low: np.ndarray, high: np.ndarray, colour: str, **mor
     return scatter(**outline, line={"width": 0}, fill="toself", fillcolor=colour, **more)
 
 
-def method_colour(position: int) -> str:
-    return OKABE_ITO[METHOD_COLOURS[position % len(METHOD_COLOURS)]]
+def method_line(position: int, width: float = 2.5) -> Properties:
+    """Return the line of one of several methods; hues are for directions."""
+    return {"color": (GREY, INK)[position % 2], "dash": DASHES[position // 2 % len(DASHES)], "width": width}
+
+
+def method_marker(position: int, size: int) -> Properties:
+    """Return the marks of one of several methods."""
+    symbol = SYMBOLS[position // 2 % len(SYMBOLS)]
+    return {"color": (GREY, INK)[position % 2], "symbol": symbol, "size": size}
 
 
 def translucent(colour: str, opacity: float) -> str:
@@ -357,8 +377,7 @@ def of_direction(gap: float) -> str:
 
 def hues(gap: np.ndarray, off: np.ndarray) -> np.ndarray:
     """Return a colour per gap: vermillion below 0 (overconfident), else blue; grey if it is not `off`."""
-    direction = np.where(gap < 0.0, OKABE_ITO["vermillion"], OKABE_ITO["blue"])
-    return np.where(off, direction, OKABE_ITO["grey"])
+    return np.where(off, np.where(gap < 0.0, LESS, MORE), GREY)
 
 
 def faint(colour: str, count: np.ndarray) -> np.ndarray:

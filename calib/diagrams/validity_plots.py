@@ -16,12 +16,13 @@ from calib.data.notions import POOLED_NOTIONS, Notion, PerClass, Strategy
 from calib.data.predictions import Announcement, Scores, Values, score_matrix
 from calib.diagrams.shared_cells import SharedCells
 from calib.diagrams.style import (
+    GREY,
     OKABE_ITO,
     Figure,
     Properties,
     escape,
     figure,
-    method_colour,
+    method_line,
     note,
     scatter,
     shorten,
@@ -295,13 +296,13 @@ def draw_validity(
     farthest = max(1.0, *(curve.worst for curve in curves.values()))
     reach = min(farthest, 1.1 * max(shown) + 0.01)
     for position, (method, curve) in enumerate(curves.items()):
-        data += _drawn_curve(curve, method, method_colour(position), farthest)
+        data += _drawn_curve(curve, method, method_line(position, 3), farthest)
         notes += _names_of(curve, method, position, reach)
-    for position, (colour, promise) in enumerate(zip(("blue", "purple"), promises, strict=False)):
+    for position, promise in enumerate(promises):
         data += scatter(
             x=[promise.epsilon, promise.epsilon],
             y=[0, promise.share],
-            line={"color": OKABE_ITO[colour], "width": 2, "dash": "dash"},
+            line={"color": OKABE_ITO["purple"], "width": 2, "dash": ("dash", "dot")[position % 2]},
             marker={"symbol": "triangle-up", "size": [0, 11]},
             name=promise.name,
             hovertemplate=f"{promise.name}: at least {promise.share:.0%}",
@@ -315,7 +316,7 @@ def draw_validity(
         data += scatter(
             x=epsilon,
             y=share,
-            line={"color": OKABE_ITO["vermillion"], "width": 2, "dash": "dash"},
+            line={"color": OKABE_ITO["purple"], "width": 2, "dash": "longdash"},
             name=mean.name,
             hovertemplate=f"{mean.name}: at least %{{y:.0%}} of {what} within %{{x:.3f}}",
         )
@@ -330,7 +331,7 @@ def draw_validity(
     )
 
 
-def _drawn_curve(curve: ValidityCurve, method: str, colour: str, farthest: float) -> list[Properties]:
+def _drawn_curve(curve: ValidityCurve, method: str, line: Properties, farthest: float) -> list[Properties]:
     epsilon, share = curve.steps()
     within = f"%{{y:.1%}} of {curve.unit} within %{{x:.3f}}"
     data, has_perfect = [], len(curve.perfect_epsilon) > 0
@@ -338,16 +339,16 @@ def _drawn_curve(curve: ValidityCurve, method: str, colour: str, farthest: float
         data += scatter(
             x=curve.perfect_epsilon,
             y=curve.perfect_share,
-            line={"color": colour, "width": 2, "dash": "dot"},
+            line={**line, "width": 2, "dash": "dot"},
             name=f"{escape(method)}, if it were perfect",
             hovertemplate=f"A perfect model: {within}",
         )
     return data + scatter(
         x=np.append(epsilon, farthest),
         y=np.append(share, 1.0),
-        line={"color": colour, "width": 3, "shape": "hv"},
+        line={**line, "shape": "hv"},
         fill="tonexty" if has_perfect else "none",
-        fillcolor=translucent(colour, 0.2),
+        fillcolor=translucent(GREY, 0.2),
         name=escape(method),
         hovertemplate=f"{escape(method)}<br>{within}",
     )
@@ -360,7 +361,7 @@ def _names_of(curve: ValidityCurve, method: str, position: int, reach: float) ->
     at_right = reached > 0.6 * reach  # to the right of it, a narrow figure would cut its name
     name = {"x": reached, "y": level, "text": f"<b>{escape(shorten(method))}</b>", "ay": 24, "standoff": 3}
     name |= {"xanchor": "right", "ax": -60} if at_right else {"xanchor": "left", "ax": 60}
-    notes = [name | {"arrowcolor": method_colour(position), "arrowwidth": 1.5, "arrowhead": 0}]
+    notes = [name | {"arrowcolor": GREY, "arrowwidth": 1.5, "arrowhead": 0}]
     if position == 0 and len(curve.perfect_epsilon):
         near = min(int(np.searchsorted(curve.perfect_share, 0.97)), len(curve.perfect_epsilon) - 1)
         dotted = note(curve.perfect_epsilon[near], 1.01, "dotted: if it were perfect", xanchor="left")

@@ -20,7 +20,15 @@ from calib.base.results import Result
 from calib.data.defaults import N_BINS
 from calib.data.kinds import Kind, lacks
 from calib.data.predictions import effective_words
-from calib.diagrams.style import CONFIG, Figure, figure_html, plotly_script, theme, with_layout, with_swatches
+from calib.diagrams.style import (
+    CONFIG,
+    Figure,
+    figure_html,
+    in_theme,
+    plotly_script,
+    with_layout,
+    with_swatches,
+)
 from calib.files.readers import write_csv
 from calib.report.html import page, paragraph, text
 from calib.stats.effective import dependence_words
@@ -272,7 +280,7 @@ def chart(
     `table` makes the data; it is called when the menu is opened. `height` in pixels replaces the figure's.
     """
     wanted = picture_of(key, st.context.theme.type == "dark")
-    figure = with_layout(figure, **theme(wanted.dark))
+    figure = in_theme(figure, wanted.dark)
     if height is not None:
         figure = with_layout(figure, height=height)
     above = max(figure["layout"]["margin"]["t"], 36)  # room for the menu of its files

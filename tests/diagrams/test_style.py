@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import plotly.graph_objects as go
@@ -13,6 +14,8 @@ from calib.diagrams.style import (
     AXIS,
     AXIS_TITLE,
     DIAGONAL,
+    GREY,
+    INK,
     LINE,
     at,
     axes,
@@ -20,12 +23,15 @@ from calib.diagrams.style import (
     faint,
     figure,
     grid,
+    in_theme,
+    method_line,
     names_above,
     plotted,
     scatter,
     theme,
     with_layout,
 )
+from tests import ROOT
 from tests.figures import accepted
 
 
@@ -124,3 +130,21 @@ def test_names_above_a_figure_have_room():
     data = scatter(name="a") + scatter(name="b") + scatter(name="c")
     assert names_above(data + scatter(showlegend=False), 500)["margin"] == {"t": 25 + 63 + 10}
     assert names_above(data[:1], 500)["margin"] == {"t": 12}
+
+
+def test_hues_are_for_directions():
+    """Figures and lessons name the colours of the two directions only as `LESS` and `MORE`."""
+    folders = (ROOT / "calib" / "diagrams", ROOT / "pages")
+    sources = {path: path.read_text() for folder in folders for path in folder.rglob("*.py")}
+    hue = re.compile(r'OKABE_ITO\["(vermillion|blue|orange)"\]|\("(vermillion|blue|orange)", ')
+    assert [path.name for path, text in sources.items() if hue.search(text)] == ["style.py"]
+
+
+def test_lines_in_ink_are_light_on_a_dark_page():
+    lines = [scatter(x=[0], y=[0], line=method_line(position))[0] for position in range(3)]
+    dark = in_theme(figure(lines), dark=True)
+    text = dark["layout"]["font"]["color"]
+    assert text != INK
+    assert [trace["line"]["color"] for trace in dark["data"]] == [GREY, text, GREY]
+    looks = {tuple(sorted(method_line(position).items())) for position in range(8)}
+    assert len(looks) == 8

@@ -10,7 +10,7 @@ import streamlit as st
 
 from calib.answers.theorems import Guarantee, guarantee
 from calib.calibrators.histogram import HistogramBinning
-from calib.diagrams.style import BARS, OKABE_ITO, Figure, figure, scatter, unit_axes
+from calib.diagrams.style import BARS, INK, OKABE_ITO, Figure, figure, scatter, unit_axes
 from pages.shared.kept import kept
 from pages.shared.lessons import interaction as step
 from pages.shared.widgets import chart
@@ -125,7 +125,7 @@ def binned_curve(curve: Curve, binned: BinnedCurve) -> Figure:
     data += scatter(
         x=x,
         y=y,
-        line={"color": OKABE_ITO["vermillion"], "width": 3.5},
+        line={"color": INK, "width": 3.5},
         name="histogram binning",
         customdata=np.repeat(binned.count, 2)[:, None].tolist(),
         hovertemplate="calibrated %{y:.3f}, from %{customdata[0]:,} rows",

@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from calib.data.predictions import Predictions
 from calib.datasets.simulated import draw_labels
-from calib.diagrams.style import OKABE_ITO, Figure, figure, scatter
+from calib.diagrams.style import GREY, INK, Figure, figure, scatter
 from calib.stats.floors import noise_floor, perfect_words
 from pages.shared.kept import kept
 from pages.shared.lessons import interaction as step
@@ -54,17 +54,17 @@ def perfect_curve(n_classes: int, *, n_resamples: int = 100) -> pd.DataFrame:
 def perfect_curves(curves: Sequence[pd.DataFrame], chosen: int, n_samples: int) -> Figure:
     """Draw TL-ECE of a perfect model against its rows, a line per number of classes."""
     data = []
-    styles = (("sky", "dot"), ("green", "dash"), ("purple", "dashdot"), ("vermillion", "solid"))
+    styles = ((GREY, "dot"), (GREY, "dash"), (INK, "dash"), (INK, "solid"))
     for curve, (colour, dash) in zip(curves, styles, strict=True):
         classes = int(curve["n_classes"].iloc[0])
         data += scatter(
             x=curve["n_samples"].to_numpy(),
             y=curve["tl_ece_mean"].to_numpy(),
-            line={"color": OKABE_ITO[colour], "dash": dash, "width": 5 if classes == chosen else 2.5},
+            line={"color": colour, "dash": dash, "width": 5 if classes == chosen else 2.5},
             name=f"L = {classes}",
             hovertemplate=f"{classes} classes, %{{x:,}} rows<br>mean TL-ECE of a perfect model %{{y:.3f}}",
         )
-    line = {"color": OKABE_ITO["orange"], "width": 4}
+    line = {"color": GREY, "width": 4}
     upright = {"type": "line", "x0": n_samples, "x1": n_samples, "y0": 0, "y1": 1, "yref": "y domain"}
     ends = [float(np.log10(ROW_COUNTS[0] / 1.2)), float(np.log10(ROW_COUNTS[-1] * 1.2))]
     return figure(

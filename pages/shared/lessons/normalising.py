@@ -80,7 +80,7 @@ def compare_normalisation(
 def one_row(series: Sequence[tuple[str, np.ndarray]], class_names: Sequence[str], true_label: int) -> Figure:
     """Draw the scores of one row by several methods: a group of bars per class, sums in the legend."""
     data = []
-    looks = (("grey", ""), ("green", "/"), ("orange", "x"))
+    looks = (("grey", ""), ("green", "/"), ("purple", "x"))
     for (name, scores), (colour, shape) in zip(series, looks, strict=True):
         data += bar(
             x=np.arange(len(scores)),
