@@ -180,6 +180,7 @@ CONVENTIONS = (
     ("correct", re.compile(r"scores?\.[^.]+\.value")),  # Inspect
     ("votes", re.compile(r"(?i:votes?|counts?|shares?|n)[_ ](?P<name>.+)")),
     ("votes", re.compile(r"(?P<name>.+)[_ ](?i:votes?|counts?|shares?)")),
+    ("votes", re.compile(r"(?i:votes?|counts?|shares?)\((?P<name>.+)\)")),
 )
 
 

@@ -14,7 +14,7 @@ from calib.data.kinds import KINDS
 from calib.files.readers.answers import positive_of
 from calib.files.readers.checks import Verdict, verdicts_of
 from calib.files.readers.columns import Columns, is_within
-from calib.files.readers.conventions import KNOWN, SCALES, WORDS, is_called
+from calib.files.readers.conventions import KNOWN, LABEL_SUFFIX, SCALES, WORDS, is_called
 from calib.files.readers.generators import GENERATORS
 from calib.files.readers.models import with_model, with_pairs
 from calib.files.readers.previews import row_texts
@@ -74,6 +74,8 @@ def guess_roles(table: Table, given: Given | None = None) -> Roles:
     columns = Columns(table, given)
     if given.votes:
         return _with_votes(table, given, given.votes)
+    if (tie := _ties(columns)) is not None:
+        return tie
     if given.score:
         refuse_stray_cells(columns, [])
     ranked = readings_of(columns)
@@ -341,10 +343,42 @@ def _words_of_confidence(columns: Columns) -> tuple[str, ...]:
     return ()
 
 
+def _ties(columns: Columns) -> Roles | None:
+    """Ask about an outcome of 0, 0.5 and 1: a tie is half an event, or no row."""
+    given = columns.given
+    for name in () if given.drop_label else (n for n in columns.numeric if n in columns.fractions):
+        values = columns[name][~np.isnan(columns[name])]
+        match = LABEL_SUFFIX.fullmatch(name)
+        score = given.score or tuple(n for n in columns.unit if match and n == match[1])
+        score = score or tuple(n for n in columns.unit if n != name and columns.is_called_score(n))
+        asked = name == given.label or (
+            given.label is None and (match or columns.called(name, "true", "label"))
+        )
+        if not (asked and len(score) == 1 and set(np.unique(values)) == {0.0, 0.5, 1.0}):
+            continue
+        roles = guess_roles(columns.table, replace(given, score=score, label=None, votes=(name,)))
+        half = Choice((f"score={score[0]}", f"votes={name}"), "0.5 is half an event, such as a tie")
+        options = f"score={score[0]}", f"label={name}", "drop_label=0.5"
+        without = Choice(options, "rows with 0.5 are left out")
+        doubt = f"{name!r} holds 0.5 beside 0 and 1"
+        return replace(roles, doubt=doubt, choices=(half, without))
+    return None
+
+
 def _with_votes(table: Table, given: Given, votes: tuple[str, ...]) -> Roles:
     """Return the roles of a table with votes, found with the majority's label in place of the votes."""
     columns = {name: values for name, values in table.columns.items() if name not in votes}
     matrices = {name: values for name, values in table.matrices.items() if name not in votes}
     labelled = replace(table, columns={**columns, MAJORITY: votes_in(table, votes).labels}, matrices=matrices)
     roles = guess_roles(labelled, replace(given, votes=(), label=MAJORITY))
-    return replace(roles, label=(), votes=votes)
+
+    def said(*texts: str) -> tuple[str, ...]:
+        named = (text.replace(f"label={MAJORITY}", f"votes={','.join(votes)}") for text in texts)
+        return tuple(text.replace(f"{MAJORITY!r}", some_names(votes)) for text in named)
+
+    choices = tuple(
+        Choice(said(*each.options), each.title, said(*each.passed), said(*each.failed), each.rows)
+        for each in roles.choices
+    )
+    doubt = None if roles.doubt is None else said(roles.doubt)[0]
+    return replace(roles, label=(), votes=votes, doubt=doubt, choices=choices)

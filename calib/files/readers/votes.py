@@ -10,6 +10,7 @@ import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.files.readers.answers import no_classes
+from calib.files.readers.columns import is_within
 from calib.files.readers.conventions import conventions_of
 from calib.files.readers.tables import Table, some_names, words_in
 
@@ -35,12 +36,17 @@ class Votes:
 
 
 def votes_in(table: Table, names: Sequence[str]) -> Votes:
-    """Return the votes in columns: counts if names contain classes, else the answer of each annotator."""
+    """Return the votes in columns: counts if names contain classes, else the answer of each annotator.
+
+    One column of numbers in [0, 1] holds the share of votes for the event, such as 0.5 for a tie.
+    """
     if names[0] in table.matrices:
         counts = _checked(table.matrices[names[0]], names)
         return Votes(np.arange(counts.shape[1], dtype=np.float64), counts)
     columns = [table.columns[name] for name in names]
     numeric = all(values.dtype.kind in "fiu" for values in columns)
+    if numeric and len(names) == 1 and is_within(columns[0]):  # the share of the votes for the event
+        return Votes(np.arange(2.0), np.stack([1.0 - columns[0], columns[0]], axis=1))
     if numeric and (classes := classes_counted(names)):
         return Votes(np.array(classes, dtype=object), _checked(np.stack(columns, axis=1), names))
     each = [words_in(values) for values in columns]

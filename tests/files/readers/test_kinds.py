@@ -9,10 +9,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calib import InputError, Predictions, TopKPrediction, accuracy, ece, examine, read, read_predictions
+from calib import (
+    InputError,
+    Predictions,
+    TopKPrediction,
+    accuracy,
+    brier_score,
+    ece,
+    examine,
+    read,
+    risk,
+)
 from calib.answers.calibrated import applied_frame, calibrated_scores, fit_on
 from calib.calibrators import HistogramBinning, MulticlassToBinary, PlattScaling
 from calib.files.findings import check
+from calib.files.readers.roles import ChoiceError
 
 N = 600
 _random = np.random.default_rng(0)
@@ -75,7 +86,7 @@ def test_a_class_with_its_confidence(how, columns, named, tmp_path):
     report = check(path)["evaluation"]
     assert report.ok
     with pytest.raises(InputError, match="read it with calib.read"):
-        read_predictions(path)
+        read(path)
 
 
 @pytest.mark.parametrize(
@@ -515,3 +526,22 @@ def test_a_predicted_class_that_the_scores_contradict_is_named():
         "warning",
     )
     assert "columns_disagree" not in examine(frame.drop(columns="predicted")).codes
+
+
+@pytest.mark.parametrize("names", [("prob1", "prob1_outcome"), ("probability", "outcome")])
+def test_ties_of_a_forecast_are_asked_about_and_count_half(names, tmp_path):
+    """The shape of public forecasts of games: a tie is 0.5 in the outcome of both sides."""
+    score, label = names
+    points = np.where(np.arange(N) % 50 == 0, 0.5, CORRECT.astype(float))
+    frame = pd.DataFrame({"date": "2020-01-01", "team1": "A", score: CONFIDENCE, label: points})
+    if score == "prob1":
+        frame = frame.assign(prob2=1.0 - CONFIDENCE, prob2_outcome=1.0 - points)
+    path = written(frame, "csv", tmp_path)
+    with pytest.raises(ChoiceError) as asked:
+        read(path)
+    half, without = (choice.given for choice in asked.value.choices)
+    rows = read(path, score=half["score"], votes=half["votes"])
+    assert risk(rows).events.observed == pytest.approx(points.sum())
+    assert brier_score(rows) == pytest.approx(np.mean((CONFIDENCE - points) ** 2 + points * (1.0 - points)))
+    rows = read(path, **without)
+    assert rows.n_samples == (points != 0.5).sum()
