@@ -19,14 +19,18 @@ from calib.stats.bootstrap import Interval, bootstrap_interval, mean_limits
 from calib.stats.decompositions import CorpCurve, CorpTerms, corp_curve
 from calib.stats.intervals import area_limits
 from calib.stats.observed import EventCounts, event_evidence, observed_expected
-from calib.stats.smoothed import LoessCurve, loess_curve
+from calib.stats.smoothed import LoessCurve, distance_floors, loess_curve
 
 #: Most classes of which Murphy's parts are summed.
 MOST_CLASSES = 10
 
+#: Names of the distances of scores and curve.
+DISTANCES = ("ici", "e50", "e90")
+
 #: The note under a table of `Risk.numbers`.
 HOW_SURE_OF_EVENTS = (
-    "In brackets: the 95 % interval. ICI, E50 and E90 depend on the smoother, and noise raises them."
+    "In brackets: the 95 % interval. ICI, E50 and E90 depend on the smoother and have no interval: noise "
+    "raises them to the mean on the right if the scores are calibrated."
 )
 
 
@@ -40,7 +44,7 @@ class ForecastNumber:
     #: Ends of its interval; None if it has none
     lower: float | None = None
     upper: float | None = None
-    calibrated: str = ""  #: Its value if the scores are calibrated; "" if that depends on more
+    calibrated: str = ""  #: Its value, or mean value, if the scores are calibrated; "" if it depends on more
 
     @property
     def text(self) -> str:
@@ -68,6 +72,8 @@ class Risk(Drawn):
     auc: Interval  #: Area under the ROC curve (c statistic)
     brier: Interval  #: Brier score
     skill: Interval  #: Brier skill: 1 minus the Brier score over the score of the base rate
+    #: Mean ICI, E50 and E90 of a perfect model, as "ici_loess"
+    floors: dict[str, float]
 
     @property
     def numbers(self) -> tuple[ForecastNumber, ...]:
@@ -78,9 +84,14 @@ class Risk(Drawn):
         if not line.determined:
             large = slope = np.nan, np.nan, np.nan
         distances = [
-            _number(f"{key}_{curve.smoother}", f"{key.upper()}, {curve.smoother}", getattr(curve, key))
+            _number(
+                f"{key}_{curve.smoother}",
+                f"{key.upper()}, {curve.smoother}",
+                getattr(curve, key),
+                calibrated=f"{self.floors[f'{key}_{curve.smoother}']:.4f}",
+            )
             for curve in (self.loess, self.isotonic)
-            for key in ("ici", "e50", "e90")
+            for key in DISTANCES
         ]
         means = [
             _number(found.metric, title, found.estimate, found.lower, found.upper)
@@ -157,6 +168,7 @@ def risk(
         auc=Interval("auc", area, *((np.nan, np.nan) if np.isnan(area) else ends), level),
         brier=bootstrap_interval(evidence, metric="brier", level=level),
         skill=brier_skill(evidence, level=level),
+        floors=distance_floors(evidence),
     )
 
 

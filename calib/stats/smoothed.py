@@ -6,22 +6,27 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import isotonic_regression
 from scipy.special import stdtrit
 
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn, Result
-from calib.data.defaults import LEVEL
+from calib.data.defaults import LEVEL, RANDOM_STATE
 from calib.data.kinds import KINDS, needs_rows
 from calib.data.notions import Notion
 from calib.data.predictions import Scores, Values
 from calib.data.validation import check_level
 from calib.evidence.rows import Evidence, Rows, Source, as_evidence
+from calib.evidence.sampling import resample
 
 #: Share of the rows in the window of each local line, and distance of two lines over the range of the scores.
 SPAN, STEP = 2.0 / 3.0, 0.01
 
 #: Most distinct scores; more are averaged in runs of neighbours.
 MOST_SCORES = 5_000
+
+#: Most distinct scores of redraws, else bins of equal mass; and redraws.
+MOST_REDRAWN, N_REDRAWS = 2_000, 200
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,6 +169,25 @@ def loess_curve(
     free = np.inf if clusters.independent else max((evidence.even_clusters or 2.0) - 1.0, 1.0)
     reach = np.interp(score, score[at], stdtrit(free, (1.0 + check_level(level)) / 2.0) * np.sqrt(variance))
     return LoessCurve(score, frequency, count, weight, frequency - reach, frequency + reach, level)
+
+
+def distance_floors(evidence: Rows, n_resamples: int = N_REDRAWS) -> dict[str, float]:
+    """Return the mean ICI, E50 and E90 of a perfect model with these scores, by smoother, as "ici_loess"."""
+    few = len(np.unique(evidence.problems(evidence.notion).scores)) <= MOST_REDRAWN
+    cells = evidence.cells(n_bins=MOST_REDRAWN, strategy="discrete" if few else "quantile", variance=True)
+    draw, width = evidence.draw(cells)
+    score, weight = cells.mean_score, cells.weight
+    at, lines = _local_lines(score, weight)
+    blocks = resample(draw, width, n_resamples=n_resamples, random_state=RANDOM_STATE)
+    found: dict[str, list[float]] = {}
+    for rate in np.concatenate([sums / weight[:, None] for sums in blocks], axis=1).T:
+        smooth = np.interp(score, score[at], lines @ rate)
+        steps = isotonic_regression(rate, weights=weight).x
+        for smoother, frequency in (("loess", smooth), ("isotonic", steps)):
+            curve = SmoothedCurve(score, frequency, cells.count, weight)
+            for key in ("ici", "e50", "e90"):
+                found.setdefault(f"{key}_{smoother}", []).append(getattr(curve, key))
+    return {name: float(np.mean(values)) for name, values in found.items()}
 
 
 def _local_lines(score: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

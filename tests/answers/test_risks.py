@@ -214,3 +214,16 @@ def test_curves_draw_what_they_hold(validated):
 
 def test_conclusion_of_an_event_says_the_same_numbers(validated):
     assert conclude(*validated, n_resamples=20).events.ratio == pytest.approx(risk(*validated).events.ratio)
+
+
+@pytest.mark.parametrize("digits", [6, 1])
+def test_noise_floors_of_distances_are_means_over_perfect_models(digits):
+    random = np.random.default_rng(0)
+    p = random.beta(2, 5, 600).round(digits).clip(0.05, 0.95)
+    floors = risk(random.random(600) < p, p).floors
+    drawn = [risk(random.random(600) < p, p) for _ in range(60)]
+    for smoother in ("loess", "isotonic"):
+        for key in ("ici", "e50", "e90"):
+            values = [getattr(getattr(each, smoother), key) for each in drawn]
+            error = np.std(values) / np.sqrt(60)
+            assert floors[f"{key}_{smoother}"] == pytest.approx(np.mean(values), abs=4 * error)
