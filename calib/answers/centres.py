@@ -9,10 +9,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
-from calib.answers.cuts import cut_column
+from calib.answers.cuts import Cut, cut_column
 from calib.base.exceptions import InputError
 from calib.base.interval_words import interval_words, with_interval
-from calib.base.results import Result
+from calib.base.results import Drawn
 from calib.data.defaults import LEVEL, RANDOM_STATE
 from calib.data.predictions import Scores, Values
 from calib.data.validation import check_level
@@ -50,7 +50,7 @@ class AcrossCentres:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CentreTable(Result):
+class CentreTable(Drawn):
     """Calibration in each of G centres, and over them."""
 
     level: float  #: Coverage of each interval
@@ -103,7 +103,7 @@ TITLES = {"ratio": "O/E", "in_the_large": "In the large", "slope": "Slope"}
 def calibration_by_centre(
     y_true: Source,
     scores: Scores | None = None,
-    centre: Values | None = None,
+    centre: Values | Cut | None = None,
     *,
     sample_weight: Values | None = None,
     cluster: Values | None = None,
@@ -116,7 +116,7 @@ def calibration_by_centre(
     y_true, scores, sample_weight, cluster
         As for `calib.observed_expected`. Rows of a centre are independent, unless they belong to clusters
         within it.
-    centre : (n,) array_like of int, str or time
+    centre : (n,) array_like of int, str or time, or Cut
         Centre of each row: hospital, country, study.
     level : float in (0, 1)
         Coverage of each interval.
@@ -141,7 +141,7 @@ def calibration_by_centre(
     if centre is None:
         raise InputError("centre is None, but each row needs its centre: pass one value per row")
     z = float(ndtri((1.0 + check_level(level)) / 2.0))
-    cut = cut_column(centre, name="centre", codes=True)
+    cut = centre if isinstance(centre, Cut) else cut_column(centre, name="centre", codes=True)
     if len(cut.code) != given.n_given:
         raise InputError(f"centre has {len(cut.code):,} values, the predictions {given.n_given:,} rows")
     code = cut.code[given.counts]

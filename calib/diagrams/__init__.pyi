@@ -42,7 +42,9 @@ from .simplex_maps import (
     RecalibrationMap as RecalibrationMap, cell_outlines as cell_outlines,
     draw_recalibration as draw_recalibration, recalibration_map as recalibration_map,
 )
-from .slice_maps import draw_slice_gaps as draw_slice_gaps, draw_slice_panels as draw_slice_panels
+from .slice_maps import (
+    draw_centres as draw_centres, draw_slice_gaps as draw_slice_gaps, draw_slice_panels as draw_slice_panels,
+)
 from .smoothed_curves import draw_smoothed as draw_smoothed
 from .style import FEW_ROWS as FEW_ROWS, MAX_NAMED as MAX_NAMED, OKABE_ITO as OKABE_ITO
 from .three_class_views import merge_classes as merge_classes, renormalise_classes as renormalise_classes

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from calib.answers.advice import PointsPerBinChoice
+from calib.answers.centres import CentreTable
 from calib.answers.coarsening import Coarsening
 from calib.answers.decision_curves import DecisionCurve, RiskCoverage
 from calib.answers.judgement import Judgement
@@ -26,7 +27,7 @@ from calib.diagrams.model_sweeps import ModelSweeps, draw_model_sweeps
 from calib.diagrams.monitoring import Watched, draw_over_time, draw_watched
 from calib.diagrams.noise_floors import draw_decompositions, draw_floors
 from calib.diagrams.reliability_diagrams import BinZoom, ReliabilityDiagram, draw_reliability, draw_zoom
-from calib.diagrams.slice_maps import draw_slice_gaps
+from calib.diagrams.slice_maps import draw_centres, draw_slice_gaps
 from calib.diagrams.smoothed_curves import draw_smoothed
 from calib.diagrams.style import Figure, plotted
 from calib.diagrams.validity_plots import ValidityCurve, draw_validity
@@ -45,6 +46,7 @@ ALONE: dict[type, Callable[..., Figure]] = {
     BinZoom: draw_zoom,
     ClassDiagram: draw_class,
     ClassHeat: draw_heat,
+    CentreTable: draw_centres,
     Coarsening: draw_levels,
     CorpCurve: draw_smoothed,
     Judgement: draw_judgement,

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from calib.answers.centres import TITLES, CentreTable
 from calib.answers.slice_tables import Grouping, SliceTable, groups_of
 from calib.data.defaults import N_BINS
 from calib.data.notions import NotionShape
@@ -96,6 +97,41 @@ def draw_slice_panels(
         axis.update(range=[-0.02, 1.02], tickvals=[0, 0.5, 1], tickformat=".0%")
     x_axes[(down - 1) * across + min(2, len(names), across) - 1]["title"] = title
     return figure(data, **layout)
+
+
+def draw_centres(table: CentreTable, number: str = "ratio") -> Figure:
+    """Draw a number of `TITLES` in each centre, its mean over centres, and its range in a new centre."""
+    ends = [getattr(table, f"{number}{end}") for end in ("", "_lower", "_upper")]
+    shown = np.flatnonzero(np.isfinite(ends[0]))
+    shown = shown[np.argsort(ends[0][shown], kind="stable")]
+    names = [str(table.centre[at]) for at in shown]
+    cells = [np.array([end[at] for at in shown]) for end in ends]
+    counts = table.count[shown]
+    for each in (each for each in table.across if each.key == number):
+        names += [f"All {each.n_centres} centres", "A new centre"]
+        further = ([each.mean] * 2, [each.lower, each.new_lower], [each.upper, each.new_upper])
+        cells = [np.append(known, more) for known, more in zip(cells, further, strict=True)]
+        counts = np.append(counts, [counts.sum()] * 2)
+    middle, low, high = cells
+    ideal = 0.0 if number == "in_the_large" else 1.0
+    away = (low > ideal) | (high < ideal)
+    dots = scatter(
+        x=middle,
+        y=np.arange(len(names)),
+        marker=marks(hues(middle - ideal, away), 10),
+        error_x=interval(middle, low, high),
+        customdata=([escape(name) for name in names], low, high, counts),
+        hovertemplate="%{customdata[0]}: %{x:.2f}, interval %{customdata[1]:.2f} to %{customdata[2]:.2f}<br>"
+        "%{customdata[3]:,} rows",
+    )
+    line = {"color": WHISKERS, "width": 1}
+    return figure(
+        dots,
+        height=120 + 30 * max(len(names), 2),
+        shapes=[{"type": "line", "x0": ideal, "x1": ideal, "y0": 0, "y1": 1, "yref": "paper", "line": line}],
+        xaxis={"title": TITLES[number]},
+        **named_rows([shorten(escape(name)) for name in names], range=[len(names) - 0.5, -0.5], ticks=""),
+    )
 
 
 def draw_slice_gaps(table: SliceTable) -> Figure:

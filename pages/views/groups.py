@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calib import InputError, MulticlassToBinary, answers, diagrams, slices
+from calib import InputError, MulticlassToBinary, answers, calibration_by_centre, diagrams, slices
 from calib.answers import Cut
+from calib.answers.centres import MIN_CENTRES, TITLES
 from calib.answers.cuts import DATE_PARTS, QUANTILES, parse_cuts
 from calib.answers.slice_tables import SLICE_COLUMNS, SliceTable
 from calib.calibrators.catalogue import name_of
@@ -18,6 +19,7 @@ from calib.data.defaults import N_BINS
 from calib.diagrams.monitoring import Watched
 from calib.diagrams.reliability_diagrams import cell_words
 from calib.diagrams.slice_maps import slice_heat
+from calib.evidence.rows import Rows
 from calib.stats.arrivals import time_words
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
@@ -190,6 +192,39 @@ def show_group(table: SliceTable, at: results.CutsAt) -> None:
             st.error(f"Not fitted: {ui.escaped(error)}")
 
 
+def show_centres() -> None:
+    """Compare the calibration of P(Y = 1) over the values of a column, and say what a new value may bring."""
+    columns = tuple((name, None) for name in results.further_columns(data.evaluation))
+    found = results.cuts(data.evaluation, columns)
+    names = [
+        name
+        for name, cut in found.items()
+        if isinstance(cut, Cut) and cut.how == "values" and len(cut.groups) > 1
+    ]
+    if not names:
+        st.info(
+            "No column names centres. Add one to your file, such as the hospital or the study of each row."
+        )
+        ui.link_to_data()
+        return
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    name = left.selectbox("Centre of each row", names, key="centre-column")
+    number = right.segmented_control(
+        "Number", list(TITLES), format_func=TITLES.get, default="ratio", required=True, key="centre-number"
+    )
+    table = results.ask(calibration_by_centre, base, centre=results.grouped_by(base, ((name, None),)))
+    st.markdown("  \n".join(map(ui.escaped, table.lines)))
+    ui.chart(
+        diagrams.draw_centres(table, number),
+        "centres",
+        table=table.frame,
+        alt=f"{TITLES[number]} in each centre, over all centres, and in a new centre",
+    )
+    st.caption(f"95 % intervals; line: calibrated. A new centre needs {MIN_CENTRES} centres.")
+    st.dataframe(table.texts(), hide_index=True)
+    ui.download(table.frame(), "centres")
+
+
 def show_over_time() -> None:
     """Say whether the gap changed, and since when."""
     left, right = st.columns([3, 2], vertical_alignment="bottom")
@@ -273,7 +308,7 @@ need_kind("Groups")
 reader.pool.start()
 data, base = dataset(), methods()[BASE]
 n_bins = int(st.session_state.get("bins", N_BINS))
-ui.show_tabs(
-    {"Against the rest": show_against_the_rest, "Over time": show_over_time}, "groups_tab", in_address=True
-)
+tabs = {"Against the rest": show_against_the_rest, "Over time": show_over_time}
+tabs |= {"Centres": show_centres} if data.event is not None and isinstance(base.evidence, Rows) else {}
+ui.show_tabs(tabs, "groups_tab", in_address=True)
 ui.next_line("Groups")

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calib import read, slices
+from calib import calibration_by_centre, read, slices
+from calib.diagrams import draw_centres
 from tests.app.running import open_page, press, turn_to, words
 
 
@@ -77,6 +78,24 @@ def test_one_event_has_observed_and_expected_instead_of_accuracy():
     np.testing.assert_allclose(table["ratio"], table["accuracy"] / table["confidence"])
     assert "ratio" in app.dataframe[0].proto.column_order
     assert "accuracy" not in words(app)
+
+
+def test_centres_of_a_risk_and_a_new_centre():
+    random = np.random.default_rng(0)
+    p, site = random.uniform(0.05, 0.6, 1_200), random.choice(list("abcdef"), 1_200)
+    frame = pd.DataFrame({"p(sick)": p, "label": np.where(random.random(1_200) < p, "sick", "well")})
+    app, content = upload(frame.assign(hospital=site))
+    turn_to(app, "groups", "Centres")
+    found = calibration_by_centre(read(content), centre=site)
+    assert found.across[0].words in words(app).replace("\\", "")
+    assert app.dataframe[0].value["Centre"].tolist() == list("abcdef")
+    app.segmented_control(key="centre-number").set_value("slope").run()
+    assert not app.exception
+    figure = draw_centres(found, "slope")
+    dots = figure["data"][0]
+    assert len(dots["x"]) == 8
+    assert dots["x"][-2] == pytest.approx(found.across[2].mean)
+    assert dots["x"][-1] - dots["error_x"]["arrayminus"][-1] == pytest.approx(found.across[2].new_lower)
 
 
 def test_a_column_leads_to_calibration_by_its_groups():

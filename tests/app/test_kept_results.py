@@ -163,6 +163,9 @@ KEPT: dict[str, Call] = {
 #: A call of every question of the pages, by the name of the function that is asked.
 ASKED: dict[str, Call] = {
     "calibration_band": lambda ask, w, m: refusal(lambda one: ask(calib.calibration_band, one), m),
+    "calibration_by_centre": lambda ask, w, m: ask(
+        calib.calibration_by_centre, page_results.second(m), centre=site(m)
+    ),
     "calibration_slope": asked(calib.calibration_slope, notion="confidence"),
     "calibration_tests": asked(stats.calibration_tests),
     "canonical_noise_floor": lambda ask, w, m: ask(
@@ -210,7 +213,7 @@ PLAIN |= {
 WHOLE = {"metrics", "class_diagram", "problem_floors", "choose_actions", "pairs"}
 WHOLE |= {"canonical_noise_floor", "confirm_choice"}
 #: Results of two classes.
-OF_TWO = {"decision_curve", "risk", "event_decision"}
+OF_TWO = {"calibration_by_centre", "decision_curve", "risk", "event_decision"}
 #: What a page names first when it asks.
 QUESTION = re.compile(r"(?:results\.|(?<![\w.]))(?:ask|question)\(\s*(?:\w+\.)?(\w+),")
 

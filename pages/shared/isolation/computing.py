@@ -118,6 +118,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (PASSES, (calib.class_diagram, calib.corp_curve)),
         (PASSES, (calib.reliability_diagram, choose_actions, measure_interval)),
         (REDRAWS, (calib.calibration_band, calib.calibration_slope, calib.slices, calib.validity_curve)),
+        (REDRAWS, (calib.calibration_by_centre,)),
         (REDRAWS, (canonical_noise_floor, class_binning, confirm_choice)),
         (REDRAWS, (metric_intervals, calib.over_time, noise_floors, problem_floors, calib.risk)),
         (SEARCHES, (write_table,)),

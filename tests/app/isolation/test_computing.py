@@ -39,12 +39,14 @@ HISTOGRAM = calib.MulticlassToBinary(calib.HistogramBinning(n_bins=4))
 CONFIDENCE = np.clip(ROWS.confidence - 0.1, 0, 1)
 TOPS = [EVIDENCE.tops(), Rows(calib.TopLabelPrediction(ROWS.label, CONFIDENCE, LABELS))]
 FITTED = clone(HISTOGRAM).fit(CALIBRATION.proba, CALIBRATION.labels)
+EVENT = calib.BinaryPrediction(CONFIDENCE, ROWS.label == LABELS)
 SITES = cut_column(RNG.choice(["north", "south"], 400), name="site")
 MINUTE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")
 #: Arguments and options of each function.
 CALLS = {
     "calibrated_scores": ((FITTED, EVALUATION), {}),
     "calibration_band": ((EVIDENCE,), {}),
+    "calibration_by_centre": ((EVENT,), {"centre": SITES}),
     "calibration_slope": ((EVIDENCE,), {}),
     "calibration_tests": ((EVIDENCE,), {"tests": ("kuiper", "spiegelhalter")}),
     "kernel_test": ((LABELS, PROBA, len(LABELS)), {"n_resamples": 20}),
@@ -64,7 +66,7 @@ CALLS = {
         (EVIDENCE,),
         {"time": [f"2026-03-{1 + row // 20:02}" for row in range(400)]},
     ),
-    "risk": ((calib.BinaryPrediction(CONFIDENCE, ROWS.label == LABELS),), {}),
+    "risk": ((EVENT,), {}),
     "problem_floors": ((EVIDENCE,), {"n_resamples": 20, "random_state": 0}),
     "recommend": ((ROWS,), {"methods": {"TL-HB": HISTOGRAM}}),
     "reliability_diagram": ((EVIDENCE,), {}),
