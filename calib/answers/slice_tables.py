@@ -129,6 +129,13 @@ class SliceTable(Drawn):
         shown = f"; {would_show(100.0 * hidden, decimals=1, unit=' points')}" if np.isfinite(hidden) else ""
         return f"{counted} groups{of} differs from all other rows ({rate}{shown})"
 
+    def clearest_words(self) -> str:
+        """Say how many groups differ, and how the one of them that is off most; "" if none differs."""
+        off = np.abs(np.where(self.differs, self.gap, 0.0)).argmax()
+        found = self.column[off], str(self.group[off])
+        difference = self.differences().get(found)
+        return "" if difference is None else f"{self.words()}: {' '.join(found)} is {difference}"
+
     def differences(self, strong: str = "{}") -> dict[tuple[str, str], str]:
         """Say how each group differs that does, by column and group; `strong` formats the direction."""
         return {

@@ -109,15 +109,15 @@ def dependence_choice(suspected: IfTogether, see: str) -> str:
     return suspected.words(f" {together} or --independent decides.", see)
 
 
-def slices_call(options: Namespace, column: str) -> str:
-    """Return the command that assesses the groups of a column, with the options that say what is read."""
+def slices_call(options: Namespace, *columns: str) -> str:
+    """Return the command that assesses the groups of columns, with the options that say what is read."""
     given, kept = iter(options.arguments), []
     for word in given:
         if word in ("--calibrator", "--tolerance"):
             next(given)
         elif not word.startswith(("--all", "--json", "--calibrator=", "--tolerance=")):
             kept.append(word)
-    return shlex.join(["calib", "slices", *kept, "--by", column])
+    return shlex.join(["calib", "slices", *kept, *(word for name in columns for word in ("--by", name))])
 
 
 def calibrator_for(

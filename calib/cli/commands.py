@@ -243,16 +243,12 @@ def _about_groups(
     suspected: IfTogether | None, groups: SliceTable | None, options: Namespace
 ) -> Iterable[str]:
     """Say in a line each what holds if rows belong together, and which groups of a column differ."""
-    apart = np.zeros(0, dtype=np.int64) if groups is None else np.flatnonzero(groups.differs)
+    columns = [] if groups is None else list(dict.fromkeys(groups.column[groups.differs].tolist()))
     if suspected is not None:
         column = column_of_block(suspected.column, ())
-        named = groups is not None and column in groups.column[apart]
-        yield dependence_choice(suspected, "see below" if named else slices_call(options, column))
-    if groups is not None and len(apart):
-        at = apart[np.abs(groups.gap[apart]).argmax()]
-        column, group = groups.column[at], str(groups.group[at])
-        words = f"{column} {group} is {groups.differences()[column, group]}"
-        yield f"{groups.words()}: {words}. All groups: {slices_call(options, column)}"
+        yield dependence_choice(suspected, "see below" if column in columns else slices_call(options, column))
+    if groups is not None and columns:
+        yield f"{groups.clearest_words()}. All groups: {slices_call(options, *columns)}"
 
 
 @dataclass(frozen=True)

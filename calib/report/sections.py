@@ -27,6 +27,7 @@ from calib.answers.metric_tables import BASE, HOW_SURE, how_assessed, methods_of
 from calib.answers.model_tables import HOW_RANKED, ModelComparison, compare_methods, compare_models
 from calib.answers.noise_tests import NoiseTests, with_whole_vectors
 from calib.answers.risks import HOW_SURE_OF_EVENTS, risk
+from calib.answers.slice_tables import further_groups
 from calib.base.version import __version__
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.multiclass import MulticlassToBinary, as_multiclass
@@ -133,9 +134,12 @@ class ReportInput:
 
     @property
     def verdict(self) -> list[str]:
-        """Return the conclusion in sentences, and what holds if rows belong together."""
-        words, suspected = self.conclusion.words(self.evidence.class_names), self.conclusion.suspected
-        return [words] if suspected is None else [words, suspected.words()]
+        """Return the conclusion in sentences, what holds if rows belong together, and which groups differ."""
+        said, groups = [self.conclusion.words(self.evidence.class_names)], further_groups(self.evidence)
+        differ = "" if groups is None else groups.clearest_words()
+        if (suspected := self.conclusion.suspected) is not None:
+            said.append(suspected.words(see="see below" if differ else "compare its groups"))
+        return [*said, *([f"{differ}."] if differ else [])]
 
     @cached_property
     def tests(self) -> NoiseTests:
