@@ -47,7 +47,7 @@ from calib.evidence.binning import (
 )
 from calib.evidence.clusters import Clusters, Dependence, latent_correlation
 from calib.evidence.group_shares import Groups, Shares, shares_of_groups
-from calib.evidence.ranking import Area, mean_area
+from calib.evidence.ranking import Area, area_of, mean_area
 from calib.evidence.reductions import (
     bin_each_class,
     check_serves,
@@ -379,8 +379,26 @@ class Rows:
             self._areas[notion] = self._area(notion)
         return self._areas[notion]
 
+    def area_value(self, notion: Notion) -> float:
+        """Return the value of `area`, which for unweighted rows takes less time than its variance."""
+        if self.is_weighted or notion in self._areas:
+            return self.area(notion).value
+        if self._has_scores_of(notion):
+            columns = enumerate(score_matrix(self.predictions).T)
+            areas = np.array(
+                [area_of(np.ascontiguousarray(column), self._is_true(code)) for code, column in columns]
+            )
+        else:
+            problems = self.problems(notion)
+            areas = np.array([area_of(problems.scores, problems.outcomes)])
+        known = areas[~np.isnan(areas)]
+        return float(known.mean()) if len(known) else np.nan
+
+    def _has_scores_of(self, notion: Notion) -> bool:
+        return notion == "class-wise" and has_columns(self.predictions)
+
     def _area(self, notion: Notion) -> Area:
-        if notion != "class-wise" or not has_columns(self.predictions):
+        if not self._has_scores_of(notion):
             return mean_area([self.problems(notion)], self.clusters)
         events = (
             self.weighted(problems_of(self._event_of(code), "confidence"))
@@ -391,9 +409,10 @@ class Rows:
     def _event_of(self, code: int) -> ConfidencePrediction:
         """Return the score of one class of every row, and whether the class is true."""
         column = np.ascontiguousarray(score_matrix(self.predictions)[:, code])
-        return self._event(
-            column, self.labels == code if self.labels.ndim == 1 else self.labels[:, code], code
-        )
+        return self._event(column, self._is_true(code), code)
+
+    def _is_true(self, code: int) -> np.ndarray:
+        return self.labels == code if self.labels.ndim == 1 else self.labels[:, code]
 
     def _event(self, score: np.ndarray, happened: np.ndarray, code: int) -> ConfidencePrediction:
         own = self.strategy.of_class(code) if isinstance(self.strategy, PerClass) else self.strategy
@@ -508,8 +527,8 @@ class ReducedRows(Rows):
         true = np.bincount(self._ready.rows[self._ready.outcomes], minlength=self._ready.n_samples)
         return bool((true != 1).any())
 
-    def _area(self, notion: Notion) -> Area:
-        return mean_area([self._ready], self.clusters)
+    def _has_scores_of(self, notion: Notion) -> bool:
+        return False
 
 
 #: The source of every number: rows, or merged sums of rows.

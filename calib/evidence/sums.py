@@ -19,7 +19,6 @@ from calib.data.weights import effective_rows
 from calib.evidence.binning import BinaryProblems, BinStatistics, assign_bins, uniform_cells, uniform_edges
 from calib.evidence.cell_sums import EDGES, MOST_BINS, CellSums
 from calib.evidence.group_shares import Groups, Shares, ShareSums
-from calib.evidence.ranking import Area
 from calib.evidence.row_scores import Mean
 from calib.evidence.sampling import Draw, Sampler, draw_sums_of
 
@@ -214,7 +213,7 @@ class SummedRows(Result):
         )
         return float(total / self._weight)
 
-    def area(self, notion: Notion) -> Area:
+    def area_value(self, notion: Notion) -> float:
         """Raise `InputError`: sums do not hold the order of single rows."""
         raise InputError(needs_rows("The AUC"))
 

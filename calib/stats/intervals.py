@@ -278,9 +278,9 @@ def measure_interval(
         return interval.lower, interval.upper
     if measure.metric == "accuracy":
         return share_limits(evidence, alpha)
+    assert isinstance(evidence, Rows)
     if measure.metric == "auc" and measure.notion is not None:
         return area_limits(evidence, measure.notion, alpha)
-    assert isinstance(evidence, Rows)
     metric: Any = measure.metric
     rows = evidence if measure.notion is None else evidence.tops()
     mean = bootstrap_interval(rows, metric=metric, level=level)
@@ -379,7 +379,7 @@ def share_limits(evidence: Evidence, alpha: float) -> tuple[float, float]:
     return float(low[0]), float(high[0])
 
 
-def area_limits(evidence: Evidence, notion: Notion, alpha: float) -> tuple[float, float]:
+def area_limits(evidence: Rows, notion: Notion, alpha: float) -> tuple[float, float]:
     """Return the ends of the interval of an area under the ROC curve, [0, 1] if there is no area.
 
     Clopper & Pearson's for a share of the same variance (`mean_area`), with `with_unseen_errors`: a row of

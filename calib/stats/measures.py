@@ -53,7 +53,7 @@ class Measure:
             cells = evidence.cells(self.notion, **bins) if cells is None else cells
             return cells.ece() if self.metric == "ece" else cells.mce(self.aggregate)
         if self.metric == "auc" and self.notion is not None:
-            return evidence.area(self.notion).value
+            return evidence.area_value(self.notion)
         if self.metric == "accuracy" or self.notion is None:
             return evidence.mean(self.metric).value
         return evidence.event_mean(self.metric, "confidence")
