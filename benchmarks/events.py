@@ -13,8 +13,10 @@ import numpy as np
 from scipy.special import expit, logit
 
 from benchmarks.simulation import Draws, Table, main, sides
-from calib import decide, decision_curve
+from calib import decide, decision_curve, metrics
 from calib.answers import EventRule, benefit_difference
+from calib.answers.gate import gate
+from calib.evidence.rows import as_evidence
 
 #: Rows that the truth is taken from, and the size of a cluster.
 MANY, SIZE = 400_000, 5
@@ -64,6 +66,25 @@ def targets(name: str, n: int, mean: float, size: int) -> Draws:
             "promised": promised,
             "rows acted on": acted.mean(),
         }
+
+
+@Table(
+    ("limits at the truth", "rows", "rows of a cluster"), [("5", 500, 1), ("5", 5_000, 1), ("5", 5_000, SIZE)]
+)
+def limits(_: str, n: int, size: int) -> Draws:
+    """Yield whether a gate with five limits at the true numbers is red, and each limit at its own 95 %."""
+    random, most, least = np.random.default_rng(0), ("ece", "brier", "log_loss"), ("accuracy", "auc")
+    true = metrics(*drawn(np.random.default_rng(1), MANY, 0.3, size)).values
+    bounds = {"most": {key: true[key] for key in most}, "least": {key: true[key] for key in least}}
+    while True:
+        y, p = drawn(random, n, 0.3, size)
+        rows = as_evidence(y, p, cluster=np.arange(n) // size if size > 1 else None)
+        each = [
+            gate(rows, **{side: {key: limit}}, n_resamples=0).passed
+            for side, asked in bounds.items()
+            for key, limit in asked.items()
+        ]
+        yield {"red (5 %)": not gate(rows, **bounds, n_resamples=0).passed, "red, each alone": not all(each)}
 
 
 @Table(

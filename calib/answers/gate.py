@@ -194,17 +194,17 @@ def gate(
         Percentage points that scores may be off in any range and class, as for `calib.conclude`.
     baseline : labelled predictions or a summary, optional
         Predictions of the last release. Accuracy, Brier score and calibration error must not be worse, on the
-        rows that both share by their ids, else as on different rows; all of them together are called broken
-        with probability 1 - level at most if none is worse.
+        rows that both share by their ids, else as on different rows. Together they count as one limit.
     strict : bool, default False
         Whether undecided limits fail the gate as well.
     level : float in (0, 1), default 0.95
-        Coverage of the intervals: a limit that holds is called broken with probability 1 - level at most.
+        Coverage of all intervals together; of each 1 - (1 - level) / m for m limits (Bonferroni). If all
+        limits hold, the gate calls any of them broken with probability 1 - level at most.
     n_bins, strategy
         As for `calib.metrics`.
     groups : mapping of str to (n,) array_like, optional
         The group of each row by column, such as {"site": [...]}; for a summary, names of its columns. Each
-        limit is then checked in every group, with intervals of coverage 1 - (1 - level) / G for G groups.
+        limit is then checked in every group, and counts once for each.
     rule : AcceptanceRule, optional
         Rule that accepts predictions. Its numbers, `RULED`, can be limited, too.
     overlap : Overlap, optional
@@ -253,13 +253,14 @@ def gate(
     found, pairing, dependence = [], "", ""
     for reading in evidence.readings if isinstance(evidence, Rows) else (evidence,):
         parts = [_Part(None, reading)] if groups is None else list(_parts(reading, groups))
-        each = 1.0 - (1.0 - level) / len(parts)
+        n_limits = (len(limits) + (tolerance is not None)) * len(parts) + (baseline is not None)
+        each = 1.0 - (1.0 - level) / n_limits
         found.append([_check(part, limit, each, bins, draws, rule) for part in parts for limit in limits])
         if tolerance is not None:
             found[-1] += [_check_gaps(part, tolerance, each, bins | draws) for part in parts]
         if baseline is not None:
-            compared = compare_with_baseline(reading, baseline, level=level, **bins)
-            found[-1] += [_against(change, compared, level, strategy) for change in compared.changes]
+            compared = compare_with_baseline(reading, baseline, level=each, **bins)
+            found[-1] += [_against(change, compared, each, strategy) for change in compared.changes]
             pairing = compared.words
     if isinstance(evidence, Rows) and evidence.suspected is not None:
         dependence = f"{evidence.suspected.rows} may belong together, and each answer holds in both cases"

@@ -196,8 +196,8 @@ def gate(command: ArgumentParser) -> None:
 
     Exits with 1 if a limit is broken. A limit is kept or broken only if the whole interval of the metric,
     which allows for noise, keeps or breaks it. Otherwise it is undecided; --strict exits with 1 for that too.
-    With --by, each limit is checked in each predicted class, or each group of a column; the intervals of G
-    groups miss with a chance of 5 %/G each, so that limits kept everywhere fail the gate in at most 5 % of
+    With --by, each limit is checked in each predicted class, or each group of a column. The interval of each
+    of m checks misses with a chance of 5 %/m, so that limits kept everywhere fail the gate in at most 5 % of
     runs. With --baseline, accuracy, Brier score and calibration error must not be worse than the baseline's:
     by pairs of rows with the same id, or by the two intervals if no ids match. With --human, pass_rate is the
     true rate of the judge's positive verdict, as `calib judge` estimates it.
@@ -216,7 +216,7 @@ def gate(command: ArgumentParser) -> None:
     add("--strict", action="store_true", help="exit with 1 also if a limit is undecided")
     add("--junit", metavar="OUT.XML", help="also write the checks as JUnit XML")
     add("--markdown", metavar="OUT.MD", help="also write the checks as a table in Markdown")
-    add("--level", type=float, default=LEVEL, help="coverage of the intervals; default %(default)s")
+    add("--level", type=float, default=LEVEL, help="coverage of all intervals together; default %(default)s")
     by = "class, or a further column: check each limit in each of its groups; repeatable"
     add("--by", action="append", default=[], metavar="COLUMN", help=by)
     _add_cuts(command)

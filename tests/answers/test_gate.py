@@ -311,3 +311,16 @@ def test_a_tolerance_is_checked_in_groups_at_their_level():
     assert [(check.group, check.level) for check in checks] == [("site = 0", 0.975), ("site = 1", 0.975)]
     part = ConfidencePrediction(rows.confidence[::2], rows.labels[::2])
     assert checks[0].upper == conclude(part, level=0.975, n_resamples=20).at_most
+
+
+def test_several_limits_share_the_level_of_the_gate():
+    y, p = np.arange(400) % 2, np.tile([0.3, 0.4, 0.6, 0.7], 100)
+    options = {"most": {"ece": 0.2, "brier": 0.4}, "least": {"accuracy": 0.1}, "n_resamples": 0}
+    assert [check.level for check in gate(y, p, **options).checks] == pytest.approx([1 - 0.05 / 3] * 3)
+    within = gate(y, p, **options, groups={"half": y}).checks
+    assert [check.level for check in within] == pytest.approx([1 - 0.05 / 6] * 6)
+    against = gate(y, p, **options, baseline=BinaryPrediction(p, y)).checks
+    levels = [check.level for check in against if check.baseline is None]
+    assert levels == pytest.approx([1 - 0.05 / 4] * 3)
+    shares = [1 - check.level for check in against if check.baseline is not None]
+    assert sum(shares) == pytest.approx(0.05 / 4)
