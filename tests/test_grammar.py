@@ -18,8 +18,6 @@ OTHER = {
     ("ece_sweep", "n_bins"): range(5, 26),
     ("sweep_models", "n_bins"): range(5, 26),
     ("class_binning", "n_bins"): None,  # bins of the calibrator, by default from points per bin
-    ("multinomial_bound", "n_bins"): 1,
-    ("points_sentence", "n_bins"): 10,  # of a plan, beside no number that calib computes
     ("problem_floors", "fdr"): None,  # without a false discovery rate, one level for every problem
 }
 

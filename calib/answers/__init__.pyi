@@ -27,8 +27,6 @@ from .time_changes import OverTime as OverTime, over_time as over_time
 from .slice_tables import SliceTable as SliceTable, slices as slices
 from .metric_tables import Metrics as Metrics, metrics as metrics
 from .theorems import (
-    ClassWiseGuarantee as ClassWiseGuarantee, Guarantee as Guarantee, deviation as deviation,
-    guarantee as guarantee, guarantee_class_wise as guarantee_class_wise,
+    Guarantee as Guarantee, deviation as deviation, guarantee as guarantee,
     multinomial_bound as multinomial_bound, points_needed as points_needed,
-    points_sentence as points_sentence,
 )

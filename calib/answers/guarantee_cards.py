@@ -199,22 +199,18 @@ class GuaranteeCard(Result):
         """Theorem of the paper that the numbers come from."""
         return "Theorem 2" if self.notion == "class-wise" else "Theorem 1"
 
-    def promises(self, label: int | None = None) -> list[Promise]:
-        """Return eps_1 and eps_2 of one class, by default the worst, without bounds of 1 or more."""
-        by_class = label is not None and self.notion != "confidence"
-        first = float(self.marginal[label]) if by_class else self.worst_marginal
-        second = float(self.conditional[label]) if by_class else self.worst_conditional
+    def promises(self) -> list[Promise]:
+        """Return the largest eps_1 and eps_2, without bounds of 1 or more."""
+        first, second = self.worst_marginal, self.worst_conditional
         promises = (
             Promise(f"\u03b5\u2081 = {first:.3f}", first, 1.0 - self.alpha),
             Promise(f"\u03b5\u2082 = {second:.3f}", second, 1.0),
         )
         return [promise for promise in promises if promise.epsilon < 1.0]
 
-    def mean_promise(self, label: int | None = None) -> MeanPromise | None:
-        """Return the bound for the mean error, or of one class (class-wise); None if it promises nothing."""
+    def mean_promise(self) -> MeanPromise | None:
+        """Return the bound for the mean error; None if it promises nothing."""
         name, error, share = ERROR_NAMES.get(self.notion), self.error_bound, 1.0 - self.uncovered_bound
-        if label is not None and self.notion != "confidence":
-            name, error, share = "ECE", float(self.errors.each[label]), 1.0
         if name is None or not error < share:
             return None
         return MeanPromise(f"{name} \u2264 {error:.3f}", error, share)

@@ -123,7 +123,6 @@ COUNTS_ROWS = {
     "A rule of acceptance": "its guarantee is about how many rows are right",
     "A monitor": "a bet on weighted rows has no bound",
     "A comparison of bins by class": "it counts the rows of each bin",
-    "The plan of bins": "it counts the rows of each class and bin",
     "Canonical binning": "its cells and their bounds are about how many rows they hold",
     "The kernel test of whole vectors": "its pairs of rows are unweighted",
     "The band of the true curve": "its bounds are for unweighted rows",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, InitVar, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar, Self, TypeAlias
 
@@ -44,7 +44,6 @@ from calib.data.validation import (
     as_weights,
     bare_names,
     binary_outcomes,
-    check_choice,
     check_labelled,
     check_order,
     check_share,
@@ -56,7 +55,6 @@ from calib.data.validation import (
     plain,
     some_of,
 )
-from calib.data.weights import effective_rows
 
 __all__ = [
     "BinaryPrediction",
@@ -465,8 +463,6 @@ class Predictions(_OfColumns):
         independent, and stay together in splits and folds.
     coverage : float
         Share of the rows of the source that have an answer.
-    missing : {"error", "drop"}
-        What to do with rows without a label: -1, NaN, None or an empty text.
 
     Notes
     -----
@@ -486,12 +482,8 @@ class Predictions(_OfColumns):
     proba: np.ndarray
     labels: np.ndarray | None = None
     class_names: tuple[str, ...] = None  # type: ignore[assignment]
-    _: KW_ONLY
-    missing: InitVar[str] = "error"
 
-    def __post_init__(self, missing: str) -> None:
-        if check_choice(missing, ("error", "drop"), "missing") == "drop" and self.labels is not None:
-            self._drop_unlabelled(self.labels)
+    def __post_init__(self) -> None:
         names = column_names(self.proba) if self.class_names is None else self.class_names
         matrix, sound = taken_over(as_floats(self.proba, ndim=2, what="proba"))
         if not sound:
@@ -502,21 +494,6 @@ class Predictions(_OfColumns):
         if codes is not None:
             codes = as_labels(label_codes(codes, names), n_samples, n_classes)
         self._settle(proba=read_only(matrix), labels=codes, class_names=names)
-
-    def _drop_unlabelled(self, labels: Values) -> None:
-        given = np.asarray(plain(labels))
-        flat = pd.Series(given.ravel())
-        known = ~(flat.isna() | flat.isin(["", "-1", -1, np.inf, -np.inf])).to_numpy()
-        if not known.any() or len(known) != len(np.asarray(plain(self.proba))):
-            raise InputError("labels must hold one label per row" if known.any() else "no row has a label")
-        state: dict[str, Any] = {"class_names": self.class_names or column_names(self.proba)}
-        for name in ("proba", "labels", "metadata", "sample_weight", "cluster", "voted"):
-            values = getattr(self, name)
-            if isinstance(values, pd.DataFrame) and name == "metadata":
-                state[name] = values[known].reset_index(drop=True)
-            elif values is not None:
-                state[name] = np.asarray(plain(values))[known]
-        self.__dict__.update(state)
 
     def _header(self) -> Any:  # unweighted rows keep their old digest: calibrator files name it
         header = (self.proba.shape, str(self.proba.dtype), self.labels is not None, self.class_names)
@@ -986,13 +963,6 @@ def rows_that_count(rows: Announcement) -> Any:
     return rows.unweighted() if weights.min() == weights.max() else rows
 
 
-def weight_words(weights: np.ndarray) -> str:
-    """Say how many rows of equal weight the weighted rows are worth (Kish 1965)."""
-    known = weights[np.isfinite(weights)] / max(np.abs(weights).max(initial=0.0), 1e-300)
-    effective = effective_rows(float(known.sum()), max(float(known @ known), 1e-300))
-    return effective_words(effective, len(weights))
-
-
 def vote_words(rows: Announcement) -> str:
     """Say how many votes predictions hold and how they are used; "" for labels."""
     if rows.voted is None:
@@ -1002,7 +972,7 @@ def vote_words(rows: Announcement) -> str:
 
 
 def effective_words(effective: float, n_rows: int) -> str:
-    """As `weight_words`, from the effective rows."""
+    """Say how many rows of equal weight the weighted rows are worth (Kish 1965)."""
     shown = f"{effective:,.0f}" if effective >= 10 else f"{effective:.1f}"
     return f"weighted, as good as {shown} of {n_rows:,} rows"
 

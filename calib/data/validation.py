@@ -209,8 +209,8 @@ def as_labels(y_true: Values, n_samples: int, n_classes: int | None, what: str =
         if not whole.all():
             row = int((~whole).argmax())
             raise InputError(
-                f"{what} must be whole class codes; got {as_float[row]} in row {row}; "
-                'Predictions(..., missing="drop") leaves out rows without a label'
+                f"{what} must be whole class codes; got {as_float[row]} in row {row}; leave out rows without "
+                'a label, as calib.examine(proba, labels).fix("labels_missing").predictions() does'
             )
         array = as_float
     low, high = (array.min(), array.max()) if n_samples else (0, 0)

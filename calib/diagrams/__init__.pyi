@@ -11,7 +11,7 @@ from .class_tables import (
     CLASS_COLUMNS as CLASS_COLUMNS, ClassDiagram as ClassDiagram, ClassTable as ClassTable,
     Confusions as Confusions, class_diagram as class_diagram, class_table as class_table,
     confusions as confusions, draw_class as draw_class,
-    draw_class_changes as draw_class_changes, draw_confusions as draw_confusions,
+    draw_class_changes as draw_class_changes,
 )
 from .decisions import (
     draw_decision_curves as draw_decision_curves, draw_risk_coverage as draw_risk_coverage,
@@ -37,7 +37,6 @@ from .reliability_diagrams import (
     worst_cells as worst_cells, worst_cells_words as worst_cells_words,
 )
 from .row_lists import row_table as row_table, rows_behind as rows_behind
-from .scheme_comparison import SchemeComparison as SchemeComparison, compare_schemes as compare_schemes
 from .simplex_maps import (
     RecalibrationMap as RecalibrationMap, cell_outlines as cell_outlines,
     draw_recalibration as draw_recalibration, recalibration_map as recalibration_map,

@@ -22,7 +22,6 @@ from calib.diagrams.reliability_diagrams import with_class_names
 from calib.diagrams.style import (
     LINES,
     MAX_NAMED,
-    OKABE_ITO,
     Figure,
     bar,
     bin_span,
@@ -37,7 +36,6 @@ from calib.diagrams.style import (
     scatter,
     share_bars,
     shorten,
-    span,
     translucent,
     unit_axes,
 )
@@ -362,42 +360,6 @@ def draw_class(
     x_title = "Confidence" if top else "Score of the class"
     axes = unit_axes(bars + dots, x_title, "Accuracy" if top else "Frequency", height, marked=marked)
     return figure(bars + dots, barmode="overlay", **axes)
-
-
-def draw_confusions(
-    codes: np.ndarray,
-    counts: np.ndarray,
-    class_names: Sequence[str],
-    n_shown: int = 8,
-    *,
-    chosen: int | None = None,
-) -> Figure:
-    """Draw the numbers of confused rows of one class and each other class, the largest first.
-
-    Bars carry the class code last in their customdata; `chosen` is the code of a bar to be marked.
-    """
-    codes, counts = codes[:n_shown], counts[:n_shown]
-    marked = [span(at - 0.5, at + 0.5, across=True) for at in np.flatnonzero(codes == chosen).tolist()]
-    rows = [shorten(class_names[code]) for code in codes]
-    bars = bar(
-        x=counts,
-        y=np.arange(len(codes)),
-        orientation="h",
-        text=[f"{rows:,}" for rows in counts],
-        textposition="outside",
-        cliponaxis=False,
-        marker={"color": OKABE_ITO["grey"]},
-        customdata=([escape(class_names[code]) for code in codes], codes),
-        hovertemplate="%{customdata[0]}: %{x:,} rows",
-    )
-    return figure(
-        bars,
-        height=90 + 30 * len(codes),
-        bargap=0.35,
-        shapes=marked,
-        xaxis={"title": "Rows", "rangemode": "tozero", "nticks": 4},
-        **named_rows(rows, margin={"r": 48}, range=[len(codes) - 0.4, -0.6], ticks=""),
-    )
 
 
 def draw_class_changes(

@@ -12,7 +12,7 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.base.interval_words import hidden_words
 from calib.base.results import Drawn
-from calib.calibrators.shrinkage import MOST_STRENGTH, shrunken
+from calib.calibrators.shrinkage import shrunken
 from calib.data.defaults import N_BINS
 from calib.data.kinds import KINDS
 from calib.data.notions import Notion
@@ -48,10 +48,9 @@ from calib.diagrams.style import (
     share_bars,
     shorten,
     sizes,
-    span,
     unit_axes,
 )
-from calib.evidence.binning import BinStatistics, assign_bins, uniform_edges
+from calib.evidence.binning import BinStatistics
 from calib.evidence.rows import Source, as_evidence
 from calib.stats.bands import CalibrationBand
 from calib.stats.frequencies import binomial_deviation, chance_of_gap
@@ -133,14 +132,6 @@ class ReliabilityDiagram(Drawn):
             f"{accuracy:.3f}; class by class it is off by {self.delta[at]:.3f} on average (n = {count:,})."
         )
 
-    def means(self, confidence: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Average a value of unweighted rows in each bin, (bins,), given their confidence."""
-        if self.cells.is_weighted:
-            raise InputError("means over bins cannot use sample_weight; average with numpy in each bin")
-        pooled = self.pooled
-        bins = assign_bins(confidence, uniform_edges(pooled.n_bins))
-        return np.bincount(bins, weights=values, minlength=pooled.n_bins)[pooled.bin] / pooled.count
-
     def zoom(self, bin_: int | None) -> BinZoom:
         """Return the predicted classes inside one bin; see `bin_zoom`."""
         pooled = self.pooled
@@ -150,8 +141,8 @@ class ReliabilityDiagram(Drawn):
         own = own.of(np.lexsort((-own.count, _chances(own))))
         star = pooled.of(pooled.bin == bin_)
         prior = np.full(len(own.count), star.mean_outcome)
-        shrunk, strength = shrunken(own.mean_outcome * own.effective, own.effective, prior)
-        return BinZoom(star, own, *frequency_interval(own), shrunk, strength, beyond_noise(own))
+        shrunk, _ = shrunken(own.mean_outcome * own.effective, own.effective, prior)
+        return BinZoom(star, own, *frequency_interval(own), shrunk, beyond_noise(own))
 
     def frame(self) -> pd.DataFrame:
         """Return one row per non-empty bin."""
@@ -184,7 +175,6 @@ class BinZoom(Drawn):
     accuracy_upper: np.ndarray
     #: (C,) float64: Each accuracy, shrunk towards all classes' (`calib.calibrators.shrinkage`)
     accuracy_shrunken: np.ndarray
-    strength: float  #: Weight of the accuracy of all classes in `accuracy_shrunken`, as a number of rows
     #: (C,) bool: Whether the interval of the accuracy excludes the confidence, all at once at 5 %
     beyond_noise: np.ndarray
 
@@ -192,11 +182,6 @@ class BinZoom(Drawn):
     def star(self) -> tuple[float, float, int]:
         """Mean confidence, accuracy and rows of the bin."""
         return self.pooled.mean_score.item(), self.pooled.mean_outcome.item(), self.pooled.count.item()
-
-    @property
-    def alike(self) -> bool:
-        """Whether classes differ by no more than chance; then all are shrunk to the accuracy of the bin."""
-        return self.strength > MOST_STRENGTH / 2
 
     def words(self, class_names: Sequence[str], strong: str = "{}") -> str:
         """Describe the class with the clearest evidence, if any is beyond noise, and the bin.
@@ -265,7 +250,7 @@ def reliability_diagram(
     pooled, cells = (
         evidence.cells(notion, n_bins=n_bins, strategy="uniform") for notion in ("confidence", by_class)
     )
-    delta = cells.bin_deltas()[0][pooled.bin]
+    delta = cells.bin_deltas()[pooled.bin]
     return ReliabilityDiagram(pooled, cells, *frequency_interval(pooled), delta)
 
 
@@ -440,18 +425,13 @@ def _pooled_dots(diagram: ReliabilityDiagram, event: str | None, on: Properties)
         y=bins.mean_outcome,
         line={"color": POOLED, "width": 1.5},
         marker=marks(faint(POOLED, bins.count), 24 * sizes(bins.count, bins.count.max()), width=0),
-        error_y=_whiskers(diagram),
+        error_y=interval(bins.mean_outcome, diagram.accuracy_lower, diagram.accuracy_upper),
         customdata=(bins.bin, bins.lower, bins.upper, bins.count, 100 * bins.share),
         hovertemplate=what
         + " %{customdata[1]:.3g} to %{customdata[2]:.3g}<br>mean %{x:.3f}, frequency %{y:.3f}"
         "<br>%{customdata[3]:,} rows, %{customdata[4]:.1f} % of all",
         **on,
     )
-
-
-def _whiskers(diagram: ReliabilityDiagram) -> Properties:
-    ends = diagram.accuracy_lower, diagram.accuracy_upper
-    return interval(diagram.pooled.mean_outcome, *ends)
 
 
 def _class_dots(
@@ -607,7 +587,7 @@ def draw_stars(diagram: ReliabilityDiagram) -> Figure:
         x=bins.mean_score,
         y=bins.mean_outcome,
         marker=marks(faint(blue, bins.count), 15, "star"),
-        error_y=_whiskers(diagram),
+        error_y=interval(bins.mean_outcome, diagram.accuracy_lower, diagram.accuracy_upper),
         name="rows of each bin" if diagram.one_event else "confidence: all classes pooled",
         customdata=custom,
         hovertemplate=f"{where}confidence %{{x:.3f}}, accuracy %{{y:.3f}}<br>{rows}",
@@ -624,15 +604,12 @@ def draw_zoom(
     diagram: BinZoom,
     class_names: Sequence[str] | None = None,
     *,
-    chosen: int | None = None,
-    shrunk: bool = False,
     most: int = MAX_NAMED,
 ) -> Figure:
     """Draw accuracy minus confidence of each predicted class of one bin, with 95 % intervals (Figure 1b).
 
     At most `most` classes, those with the clearest evidence, sorted by their gap; classes beyond noise have
-    colours. Marks carry the class code last in their customdata; `chosen` is the code of a class to be
-    marked; `shrunk` adds diamonds at the shrunken accuracies.
+    colours. Marks carry the class code last in their customdata.
     """
     named = class_names or codes_of(diagram.cells.label)
     shown = np.arange(len(diagram.cells.label))[:most]
@@ -663,21 +640,12 @@ def draw_zoom(
         customdata=custom,
         hovertemplate=hover,
     )
-    if shrunk:
-        data += scatter(
-            x=diagram.accuracy_shrunken[shown] - confidence,
-            y=lines,
-            marker=marks(OKABE_ITO["purple"], 11, "diamond-open", width=2),
-            customdata=custom,
-            hovertemplate="Predicted %{customdata[0]}<br>gap about %{x:+.3f}, from its %{customdata[5]:,} "
-            "rows and all classes' rows",
-        )
     written = ["all classes", *(f"{name} ({rows:,})" for name, rows in zip(names, count, strict=True))]
     zero = {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": {"dash": "solid"}}
     return figure(
         data,
         height=100 + 24 * (len(label) + 1),
-        shapes=[zero, *(span(at - 0.5, at + 0.5, across=True) for at in lines[label == chosen].tolist())],
+        shapes=[zero],
         xaxis={"title": "Accuracy minus confidence", "tickformat": "+.0%", "nticks": 6},
         **named_rows(written, range=[len(label) + 0.6, -0.6], ticks=""),
     )

@@ -24,7 +24,7 @@ class SharedCells(ReducedRows):
         The evidence that is judged, with its weights and clusters.
     reference : scores of any kind, or evidence
         Scores of a calibrator for the same rows, which make the cells.
-    notion, top_k
+    notion
         As for `calib.ece`.
     """
 
@@ -33,11 +33,10 @@ class SharedCells(ReducedRows):
         scores: Rows | SummedRows,
         reference: Scores | Known,
         notion: Notion | None = None,
-        top_k: int | None = None,
     ) -> None:
-        problems = scores.problems(notion, top_k)
+        problems = scores.problems(notion)
         assert isinstance(scores, Rows), "sums hold no problems"
-        cut = _evidence_of(reference, scores).problems(problems.notion, top_k)
+        cut = _evidence_of(reference, scores).problems(problems.notion)
         self._cut = replace(cut, row_weights=problems.row_weights)
         super().__init__(replace(self._cut, scores=_in_order_of(cut, problems)))
         self.strategy, self.clusters = "discrete", scores.clusters

@@ -18,7 +18,6 @@ from calib.diagrams.style import (
     Figure,
     at,
     axes,
-    bin_span,
     diagonal,
     escape,
     figure,
@@ -63,12 +62,11 @@ def draw_slice_panels(
     groups: Sequence[str],
     title: str,
     *,
-    chosen: tuple[int, int] | None = None,
     across: int = ACROSS,
 ) -> Figure:
     """Draw a small reliability diagram of each group, with 95 % Wilson intervals; `title` of the x axes.
 
-    Marks carry [code of the group, bin] first in their customdata; `chosen` is such a pair to be marked.
+    Marks carry [code of the group, bin] first in their customdata.
     """
     names = [escape(shorten(groups[code], 18)) for code in diagram.label]
     layout, data = small_multiples(names, across, 0.09), []
@@ -77,8 +75,6 @@ def draw_slice_panels(
         own = np.flatnonzero(diagram.row == row)
         cells, low, high = diagram.cells.of(own), diagram.accuracy_lower[own], diagram.accuracy_upper[own]
         layout["shapes"].append(diagonal(row + 1))
-        if chosen is not None and chosen[0] == label:
-            layout["shapes"].append(bin_span(chosen[1], len(diagram.edges) - 1, row + 1))
         data += scatter(
             x=cells.mean_score,
             y=cells.mean_outcome,

@@ -200,13 +200,11 @@ def plotted(figure: Figure) -> PlotlyFigure:
     return PlotlyFigure(with_layout(figure, template="none"))
 
 
-def grid(
-    rows: int, columns: int, titles: Sequence[str] = (), *, title_size: int = 16, **options: Any
-) -> Properties:
+def grid(rows: int, columns: int, titles: Sequence[str] = (), **options: Any) -> Properties:
     """Return the layout of a grid of axes; `options` are more of plotly's `make_subplots`."""
     layout = copy.deepcopy(_grid(rows, columns, len(titles), tuple(options.items())))
     for annotation, title in zip(layout.get("annotations", ()), titles, strict=True):
-        annotation.update(text=title, font={"size": title_size})
+        annotation.update(text=title, font={"size": 16})
     return layout
 
 
@@ -334,18 +332,11 @@ def level(y: float, place: int) -> Properties:
     return {"type": "line", "xref": f"{x_axis} domain", "yref": y_axis, "x0": 0, "x1": 1, "y0": y, "y1": y}
 
 
-def span(low: float, high: float, *, across: bool = False, place: int = 1) -> Properties:
-    """Return a shape that marks the chosen span of the x axis or, if `across`, of the y axis."""
-    x, y = at(place).values()
-    ends = {"x0": 0, "x1": 1, "y0": low, "y1": high} if across else {"x0": low, "x1": high, "y0": 0, "y1": 1}
-    refs = {"xref": "paper", "yref": y} if across else {"xref": x, "yref": f"{y} domain"}
+def bin_span(bin_: int, n_bins: int) -> Properties:
+    """Return a shape that marks an equal-width bin."""
+    ends = {"x0": bin_ / n_bins, "x1": (bin_ + 1) / n_bins, "y0": 0, "y1": 1, "xref": "x", "yref": "y domain"}
     look = {"fillcolor": GREY, "opacity": 0.18, "line": {"width": 0}, "layer": "below"}
-    return {"type": "rect", **ends, **refs, **look}
-
-
-def bin_span(bin_: int, n_bins: int, place: int = 1) -> Properties:
-    """Mark an equal-width bin."""
-    return span(bin_ / n_bins, (bin_ + 1) / n_bins, place=place)
+    return {"type": "rect", **ends, **look}
 
 
 def area(x: Sequence[Any], low: np.ndarray, high: np.ndarray, colour: str, **more: Any) -> list[Properties]:

@@ -98,13 +98,6 @@ class ValidityCurve(Drawn):
         """Mean gap over the entries: the ECE in these cells."""
         return float(self.weight @ self.gap / self.weight.sum())
 
-    @property
-    def perfect_error(self) -> float:
-        """The `error` that a perfect model with these cells shows on average; NaN without redraws."""
-        if not len(self.perfect_epsilon):
-            return float("nan")
-        return float(np.trapezoid(1.0 - self.perfect_share, self.perfect_epsilon))
-
     def steps(self, max_points: int = 1000) -> tuple[np.ndarray, np.ndarray]:
         """Return the curve from epsilon = 0 for drawing: epsilon and the share of entries up to it.
 
@@ -154,27 +147,22 @@ def validity_cells(
     scores: Scores | Rows,
     *,
     notion: Notion,
-    strategy: Strategy | None = None,
-    label: int | None = None,
 ) -> ValidityCells:
     """Choose the cells: the calibrator's, for the classes it binned, if the base model can share them.
 
-    `scores` are the calibrator's for the rows of `base`, or the same. `strategy` says how they are assessed,
-    and so which classes are binned; by default it is the scores' own. Only the class `label` is counted, if
-    given.
+    `scores` are the calibrator's for the rows of `base`, or the same; their strategy says which classes are
+    binned.
     """
     base, scores = (rows.predictions if isinstance(rows, Rows) else rows for rows in (base, scores))
-    if strategy is None:
-        strategy = scores.strategy if isinstance(scores, Announcement) else "uniform"
-    counted = None if label is None else (label,)
+    strategy: Strategy = scores.strategy if isinstance(scores, Announcement) else "uniform"
     shared = notion == "class-wise" or event_scores(base) is not None
     shared = shared or np.array_equal(top_label(base)[0], top_label(scores)[0])
     left_out: tuple[int, ...] = ()
     if isinstance(strategy, PerClass) and notion not in POOLED_NOTIONS:
         left_out, strategy = strategy.others, "discrete"
-    own = strategy == "discrete" and shared and label not in left_out
-    if not own or counted or not left_out:
-        return ValidityCells(own, counted)
+    own = strategy == "discrete" and shared
+    if not own or not left_out:
+        return ValidityCells(own)
     codes = np.arange(score_matrix(base).shape[1]) if notion == "class-wise" else top_label(base)[0]
     binned = tuple(np.setdiff1d(codes, left_out).tolist())
     return ValidityCells(True, binned, len(left_out)) if binned else ValidityCells(False)
@@ -202,7 +190,6 @@ def validity_curve(
     label: int | Sequence[int] | None = None,
     n_bins: int = N_BINS,
     strategy: Strategy | None = None,
-    top_k: int | None = None,
     sample_weight: Values | None = None,
     cluster: Values | None = None,
     n_resamples: int = 0,
@@ -212,7 +199,7 @@ def validity_curve(
 
     Parameters
     ----------
-    y_true, scores, notion, n_bins, top_k, sample_weight, cluster
+    y_true, scores, notion, n_bins, sample_weight, cluster
         As for `calib.noise_floor`.
     reference : same types as `scores`, or evidence, optional
         Scores of a calibrator for the same rows, whose cells are then used (Appendix F).
@@ -225,10 +212,8 @@ def validity_curve(
     """
     evidence: Rows | SummedRows = as_evidence(y_true, scores, sample_weight, cluster)
     if reference is not None:
-        evidence = SharedCells(evidence, reference, notion, top_k)
-    cells = evidence.cells(
-        notion, n_bins=n_bins, strategy=strategy, top_k=top_k, variance=n_resamples > 0, effects=False
-    )
+        evidence = SharedCells(evidence, reference, notion)
+    cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, variance=n_resamples > 0, effects=False)
     shown = np.ones(len(cells.count), dtype=bool) if label is None else np.isin(cells.label, label)
     if not shown.any():
         raise InputError(f"no cell is about class {label!r} with notion {cells.notion!r}")

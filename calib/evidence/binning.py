@@ -220,16 +220,13 @@ class BinStatistics(_Shaped):
         """Largest size of a gap over cells, or of the class-averaged size over bins; see `calib.mce`."""
         if check_choice(aggregate, ("cell", "bin"), "aggregate") == "cell":
             return float(np.abs(self.gap).max())
-        return float(np.nanmax(self.bin_deltas()[0]))
+        return float(np.nanmax(self.bin_deltas()))
 
-    def bin_deltas(self) -> tuple[np.ndarray, np.ndarray]:
-        """Delta_b of section 2.1 and the count of each bin b, both (n_bins,); NaN if a bin is empty."""
-        counts, weights = (
-            np.bincount(self.bin, weights=each, minlength=self.n_bins) for each in (self.count, self.weight)
-        )
+    def bin_deltas(self) -> np.ndarray:
+        """Delta_b of section 2.1 of each bin b, (n_bins,) float64; NaN if it is empty."""
+        weights = np.bincount(self.bin, weights=self.weight, minlength=self.n_bins)
         totals = np.bincount(self.bin, weights=self.weight * np.abs(self.gap), minlength=self.n_bins)
-        deltas = np.divide(totals, weights, out=np.full(self.n_bins, np.nan), where=counts > 0)
-        return deltas, counts.astype(np.int64)
+        return np.divide(totals, weights, out=np.full(self.n_bins, np.nan), where=weights > 0.0)
 
     def frame(self) -> pd.DataFrame:
         """Return the cells as a table, one row each."""

@@ -68,7 +68,7 @@ from calib.evidence.sampling import (
     correlation_factor,
     draw_claims,
     draw_rows,
-    draw_sums_of,
+    draw_sums,
 )
 from calib.evidence.sums import SummedRows
 
@@ -304,7 +304,7 @@ class Rows:
         factor = None
         if cells.n_claims > 1 and len(cells.count) <= MAX_CORRELATED_CELLS:
             factor = correlation_factor(*self._entries_of_some(cells), len(cells.count))
-        return draw_sums_of(cells, factor)
+        return draw_sums(cells, factor)
 
     def draw_together(self, parts: Sequence[BinStatistics]) -> tuple[Draw, int]:
         """Return `draw` of cells of several notions with one claim about each row, from the same outcomes."""
@@ -313,7 +313,7 @@ class Rows:
     def draw_each(self, cells: BinStatistics, chosen: np.ndarray | None = None) -> tuple[Draw, int]:
         """Return `draw` of cells (all or a mask) whose problems are judged separately."""
         if self.clusters.independent:
-            return draw_sums_of(cells if chosen is None else cells.of(chosen))
+            return draw_sums(cells if chosen is None else cells.of(chosen))
         draw, width = self.draw(cells, "rows")
         if chosen is None:
             return draw, width
@@ -369,8 +369,8 @@ class Rows:
 
         return Mean(mean, variance)
 
-    def event_mean(self, rule: str, notion: Notion | None = None, top_k: int | None = None) -> float:
-        problems = self.problems(notion, top_k)
+    def event_mean(self, rule: str, notion: Notion | None = None) -> float:
+        problems = self.problems(notion)
         event = ConfidencePrediction._of(confidence=problems.scores, correct=problems.outcomes)
         return weighted_mean(row_values(event, rule), problems.weights)
 

@@ -38,30 +38,12 @@ Sampler = Literal["rows", "sums"]
 T = TypeVar("T")
 
 
-def draw_sums(
-    count: np.ndarray,
-    weight: np.ndarray,
-    expected: np.ndarray,
-    variance: np.ndarray,
-    factor: np.ndarray | None = None,
-) -> tuple[Draw, int]:
-    """Return a function that draws the outcome sum of each cell from its mean and variance.
+def draw_sums(cells: BinStatistics, factor: np.ndarray | None = None) -> tuple[Draw, int]:
+    """Return a function that draws the outcome sum of each cell from its mean and variance, and its width.
 
-    Parameters
-    ----------
-    count : (C,) int64 array
-        Entries of each cell, at least 1.
-    weight : (C,) array
-        Sum of their weights; `count` itself without weights.
-    expected, variance : (C,) float64 arrays
-        Sums over the entries of w s and of w^2 s (1 - s), with scores s and weights w.
-    factor : (C, r) float64 array, optional
-        Rows of length 1 whose products are the correlations of the sums; cells are independent without it.
-
-    Returns
-    -------
-    draw, width
-        ``draw(generator, size)`` gives a (C, size) array of sums; a redraw touches `width` elements.
+    ``draw(generator, size)`` gives a (C, size) array of sums; a redraw touches `width` elements. The cells
+    were made with ``variance=True``. Rows of `factor`, (C, r) float64, have length 1, and their products are
+    the correlations of the sums; cells are independent without it.
 
     Notes
     -----
@@ -70,8 +52,10 @@ def draw_sums(
     bounds the error without matching by sum (s - mean)^2 / (count mean (1 - mean)). Dependent sums come from
     a Gaussian copula.
     """
-    weighted = weight.dtype.kind == "f"
-    if weighted:
+    count, weight, variance = cells.count, cells.weight, cells.variance
+    assert variance is not None
+    expected = weight * cells.mean_score
+    if cells.is_weighted:
         chance = np.clip(expected / weight, 0.0, 1.0)
         whole = weight**2 * chance * (1.0 - chance)
         entries = np.divide(whole, variance, out=np.ones(len(weight)), where=variance > 0)
@@ -97,12 +81,6 @@ def draw_sums(
         return sums
 
     return draw, len(count)
-
-
-def draw_sums_of(cells: BinStatistics, factor: np.ndarray | None = None) -> tuple[Draw, int]:
-    """Return `draw_sums` of cells that were made with ``variance=True``."""
-    assert cells.variance is not None
-    return draw_sums(cells.count, cells.weight, cells.weight * cells.mean_score, cells.variance, factor)
 
 
 def _independent(trials: np.ndarray, chance: np.ndarray) -> Draw:

@@ -20,7 +20,7 @@ from calib.evidence.binning import BinaryProblems, BinStatistics, assign_bins, u
 from calib.evidence.cell_sums import EDGES, MOST_BINS, CellSums
 from calib.evidence.group_shares import Groups, Shares, ShareSums
 from calib.evidence.row_scores import Mean
-from calib.evidence.sampling import Draw, Sampler, draw_sums_of
+from calib.evidence.sampling import Draw, Sampler, draw_sums
 
 #: Means over rows that no cell holds; "event_log_loss" is the log loss of being right.
 LOSSES = ("brier", "log_loss", "event_log_loss", "accuracy")
@@ -173,11 +173,11 @@ class SummedRows(Result):
         """
         if sampler == "rows":
             raise InputError('sampler="rows" needs the rows; a summary holds only sums')
-        return draw_sums_of(cells)
+        return draw_sums(cells)
 
     def draw_each(self, cells: BinStatistics, chosen: np.ndarray | None = None) -> tuple[Draw, int]:
         """Return `draw` of cells (all or a mask) whose problems are judged separately."""
-        return draw_sums_of(cells if chosen is None else cells.of(chosen))
+        return draw_sums(cells if chosen is None else cells.of(chosen))
 
     def between_cells(self, cells: BinStatistics, slope: np.ndarray) -> float:
         """Raise `InputError`: sums do not record which claims are about the same row."""
@@ -201,7 +201,7 @@ class SummedRows(Result):
 
         return Mean(mean, variance)
 
-    def event_mean(self, rule: str, notion: Notion | None = None, top_k: int | None = None) -> float:
+    def event_mean(self, rule: str, notion: Notion | None = None) -> float:
         """Return the mean "brier" score or "log_loss" of being right, or of Y = 1 for P(Y = 1)."""
         if (notion or self.notion) == "class-wise" and self._by_class:
             raise InputError(f'the mean {rule} of the events of notion "class-wise" needs the rows')

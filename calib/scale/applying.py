@@ -50,7 +50,6 @@ def apply(
     paths: Paths,
     output: str | os.PathLike[str],
     *,
-    groups: str | None = None,
     scores: str = "auto",
     progress: Progress | None = None,
     **columns: Any,
@@ -65,9 +64,6 @@ def apply(
         Predictions; labels are not needed.
     output : path
         The output file for one input file, else a folder, which gets a file of the same name for each.
-    groups : str, optional
-        Column of the groups, for a calibrator that needs them; by default looked for as in
-        `calibrated_scores`.
     scores, progress, columns
         As for `calib.scale.summarize`.
 
@@ -81,19 +77,19 @@ def apply(
 
     Notes
     -----
-    Rows and columns stay as they are; a column called like a new column gets " (before)" behind its name. New
-    columns are `applied_frame`'s. A file appears when all of it is written, and names its calibrator and
-    input: a second run leaves finished files alone.
+    Rows and columns stay as they are; a column called like a new column gets " (before)" behind its name.
+    New columns are `applied_frame`'s; the column of groups is found as in `calibrated_scores`. A file
+    appears when all of it is written, and names its calibrator and input: a second run leaves finished
+    files alone.
     """
     inputs = find_files(paths)
     targets = _targets(inputs, os.fspath(output))
     parts = find_parts(inputs)
     first = first_rows(parts, SAMPLE)
-    if groups is None:
-        column = groups_in(calibrator, pd.DataFrame(dict(table_of_batch(first).columns)))
-        groups = None if column is None else str(column.name)
+    groups = groups_in(calibrator, pd.DataFrame(dict(table_of_batch(first).columns)))
     given = given_columns({**columns, "scores": scores})
-    reader = decide(first, by=groups or (), scores=scores, labelled=False, given=given)
+    by = () if groups is None else str(groups.name)
+    reader = decide(first, by=by, scores=scores, labelled=False, given=given)
     digest = hashlib.blake2b(dumps(calibrator).split(b'"checksum"')[-1], digest_size=16).hexdigest()
     done = {
         path: _finished(target, _origin(path, digest)) for path, target in zip(inputs, targets, strict=True)

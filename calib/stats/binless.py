@@ -21,7 +21,7 @@ from calib.data.validation import check_choice, check_count, check_level
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.clusters import too_few
 from calib.evidence.rows import Evidence, Rows, Source, as_evidence
-from calib.evidence.sampling import Draw, draw_sums_of, redrawn
+from calib.evidence.sampling import Draw, draw_sums, redrawn
 from calib.stats.floors import SIGNIFICANCE
 
 Test = Literal["kuiper", "ks", "spiegelhalter", "skce"]
@@ -446,7 +446,7 @@ class PathStatistic:
 
     def drawing(self, evidence: Evidence) -> tuple[Draw, int]:
         """Return a function that draws the outcome sums, and its width."""
-        return evidence.draw(self.cells, "rows") if self._clustered else draw_sums_of(self.cells)
+        return evidence.draw(self.cells, "rows") if self._clustered else draw_sums(self.cells)
 
     def measure(self, sums: np.ndarray) -> np.ndarray:
         """Return the sizes of the statistics of (C, R) outcome sums, (tests, R)."""

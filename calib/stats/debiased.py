@@ -40,7 +40,6 @@ def debiased_l2(
     notion: Notion | None = None,
     n_bins: int = N_BINS,
     strategy: Strategy = "quantile",
-    top_k: int | None = None,
     sample_weight: Values | None = None,
     cluster: Values | None = None,
 ) -> float:
@@ -48,7 +47,7 @@ def debiased_l2(
 
     Parameters
     ----------
-    y_true, scores, notion, n_bins, top_k, sample_weight
+    y_true, scores, notion, n_bins, sample_weight
         As for `calib.ece`; or `BinaryProblems` alone.
     strategy : {"uniform", "quantile", "discrete"} or PerClass
         Bins; equal mass by default, as in the authors' package.
@@ -65,7 +64,7 @@ def debiased_l2(
     sum w^2. Cells with one row add nothing. The square is unbiased if scores are constant in a cell, else a
     little too small.
     """
-    problems = as_evidence(y_true, scores, sample_weight, cluster).problems(notion, top_k)
+    problems = as_evidence(y_true, scores, sample_weight, cluster).problems(notion)
     cells = bin_statistics(problems, n_bins=n_bins, strategy=strategy)
     several = (cells.count > 1) & (cells.effective > 1.0 + 1e-9)
     less_one = np.where(several, cells.effective - 1.0, 1.0)
@@ -80,7 +79,6 @@ def smooth_ece(
     scores: Scores | None = None,
     *,
     notion: Notion = "confidence",
-    top_k: int | None = None,
     sample_weight: Values | None = None,
     cluster: Values | None = None,
 ) -> SmoothEstimate:
@@ -95,7 +93,7 @@ def smooth_ece(
     their absolute value is smECE_sigma, which falls with sigma, and SmoothECE is the sigma at which
     smECE_sigma = sigma.
     """
-    problems = as_evidence(y_true, scores, sample_weight, cluster).problems(notion, top_k)
+    problems = as_evidence(y_true, scores, sample_weight, cluster).problems(notion)
     owners = np.flatnonzero(np.diff(problems.offsets))
     parts = np.array_split(owners, min(len(owners), 4 * WORKERS))
     errors = np.concatenate(map_threads(lambda part: _smooth_problems(problems, part), parts))

@@ -82,7 +82,6 @@ def decomposition(
     notion: Notion | None = None,
     n_bins: int = N_BINS,
     strategy: Strategy | None = None,
-    top_k: int | None = None,
     sample_weight: Values | None = None,
     cluster: Values | None = None,
 ) -> Decomposition:
@@ -90,7 +89,7 @@ def decomposition(
 
     Parameters
     ----------
-    y_true, scores, notion, n_bins, strategy, top_k, sample_weight, cluster
+    y_true, scores, notion, n_bins, strategy, sample_weight, cluster
         As for `calib.ece`; or `BinaryProblems` alone.
     rule : {"brier", "log_loss"}
         The proper score of the binary events of the notion, averaged over classes for "class-wise".
@@ -103,8 +102,8 @@ def decomposition(
     """
     check_choice(rule, ("brier", "log_loss"), "rule")
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
-    cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, top_k=top_k, effects=False)
-    score = evidence.event_mean(rule, notion, top_k)
+    cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, effects=False)
+    score = evidence.event_mean(rule, notion)
     predicted, observed = cells.mean_score, cells.mean_outcome
     claims = np.bincount(cells.claim, weights=cells.weight * observed, minlength=cells.n_claims)
     base = claims / cells.n_samples

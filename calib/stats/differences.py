@@ -73,7 +73,6 @@ def paired_difference(
     n_bins: int = N_BINS,
     strategy_a: Strategy | None = None,
     strategy_b: Strategy | None = None,
-    top_k: int | None = None,
     sample_weight: Values | None = None,
     cluster: Values | None = None,
     level: float = LEVEL,
@@ -82,7 +81,7 @@ def paired_difference(
 
     Parameters
     ----------
-    y_true, notion, n_bins, top_k, sample_weight, cluster
+    y_true, notion, n_bins, sample_weight, cluster
         As for `calib.noise_floor`.
     scores_a, scores_b : (n, L) array_like, Predictions or TopLabelPrediction
         Scores of the two models for the same rows in the same order.
@@ -109,8 +108,8 @@ def paired_difference(
     alpha = 1.0 - check_level(level)
     rows_a, rows_b = as_pair(y_true, scores_a, scores_b, sample_weight, cluster)
     clusters, notion = rows_a.clusters, notion or rows_a.notion
-    a = _Side.of(rows_a, notion, n_bins, strategy_a, top_k)
-    b = _Side.of(rows_b, notion, n_bins, strategy_b, top_k)
+    a = _Side.of(rows_a, notion, n_bins, strategy_a)
+    b = _Side.of(rows_b, notion, n_bins, strategy_b)
     difference = a.squared - b.squared
     if _same(a, b):
         lower = upper = difference = 0.0
@@ -139,11 +138,9 @@ class _Side:
     weight: np.ndarray
 
     @classmethod
-    def of(
-        cls, rows: Rows, notion: Notion, n_bins: int, strategy: Strategy | None, top_k: int | None
-    ) -> _Side:
-        problems = rows.problems(notion, top_k)
-        cells = rows.cells(notion, n_bins=n_bins, strategy=strategy, top_k=top_k, effects=False)
+    def of(cls, rows: Rows, notion: Notion, n_bins: int, strategy: Strategy | None) -> _Side:
+        problems = rows.problems(notion)
+        cells = rows.cells(notion, n_bins=n_bins, strategy=strategy, effects=False)
         table = SquaredGaps.of(problems, cells)
         owner = np.repeat(np.arange(problems.n_problems), np.diff(problems.offsets))
         position = problems.shape.claims_of(owner) * problems.n_samples + problems.rows

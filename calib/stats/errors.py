@@ -8,8 +8,7 @@ from calib.data.defaults import N_BINS
 from calib.data.notions import Notion, Strategy
 from calib.data.predictions import Announcement, Scores, TopLabelPrediction, Values
 from calib.data.validation import check_norm, check_order, n_axes, plain
-from calib.evidence.binning import BinStatistics
-from calib.evidence.rows import Evidence, Source, as_evidence
+from calib.evidence.rows import Source, as_evidence
 
 
 def ece(
@@ -49,7 +48,7 @@ def ece(
     norm : float
         p of the l_p calibration error, 1 or more; 1 is the ECE, 2 the root mean square error.
     top_k : int, optional
-        K of the top-K notions.
+        K of the top-K notions, by default min(L, 5). Other functions take `reduce_to_binary` with a `top_k`.
     sample_weight : (n,) array_like of float, optional
         Weights, 0 or more. Only their ratios matter, and a row of weight 0 is left out.
     cluster : (n,) array_like of int, str or time, optional
@@ -77,7 +76,8 @@ def ece(
     (0.0, 0.4)
     """
     check_norm(norm)
-    cells = _cells(as_evidence(y_true, scores, sample_weight, cluster), notion, n_bins, strategy, top_k)
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, top_k=top_k, effects=False)
     return cells.ece(norm)
 
 
@@ -89,7 +89,6 @@ def mce(
     n_bins: int = N_BINS,
     strategy: Strategy | None = None,
     aggregate: str = "cell",
-    top_k: int | None = None,
     sample_weight: Values | None = None,
     cluster: Values | None = None,
 ) -> float:
@@ -104,8 +103,8 @@ def mce(
         "bin" is what the paper's tables print: the largest Delta_b of section 2.1, with classes averaged
         inside each bin by their share; for histogram binning, bin b is the b-th distinct value of each class.
     """
-    cells = _cells(as_evidence(y_true, scores, sample_weight, cluster), notion, n_bins, strategy, top_k)
-    return cells.mce(aggregate)
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    return evidence.cells(notion, n_bins=n_bins, strategy=strategy, effects=False).mce(aggregate)
 
 
 def sharpness(
@@ -115,7 +114,6 @@ def sharpness(
     notion: Notion | None = None,
     n_bins: int = N_BINS,
     strategy: Strategy | None = None,
-    top_k: int | None = None,
     sample_weight: Values | None = None,
     cluster: Values | None = None,
 ) -> float:
@@ -125,7 +123,8 @@ def sharpness(
     claims.
     Parameters as for `ece`.
     """
-    cells = _cells(as_evidence(y_true, scores, sample_weight, cluster), notion, n_bins, strategy, top_k)
+    evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, effects=False)
     return float(np.sum(cells.share * cells.mean_outcome**2))
 
 
@@ -191,9 +190,3 @@ def log_loss(
     over the classes. Probabilities are clipped at 2.2e-16. Parameters as for `ece`.
     """
     return as_evidence(y_true, scores, sample_weight, cluster).mean("log_loss").value
-
-
-def _cells(
-    evidence: Evidence, notion: Notion | None, n_bins: int, strategy: Strategy | None, top_k: int | None
-) -> BinStatistics:
-    return evidence.cells(notion, n_bins=n_bins, strategy=strategy, top_k=top_k, effects=False)

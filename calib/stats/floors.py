@@ -18,7 +18,7 @@ from calib.base.results import Drawn, Result
 from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.notions import Notion, Strategy
 from calib.data.predictions import Scores, Values
-from calib.data.validation import check_choice, check_level, check_norm
+from calib.data.validation import check_choice, check_norm
 from calib.evidence.binning import BinStatistics
 from calib.evidence.clusters import too_few
 from calib.evidence.rows import Evidence, Rows, Source, as_evidence, known_rows
@@ -136,14 +136,13 @@ class ProblemFloors(Result):
     count: np.ndarray  #: (Q,) int64: Entries of each
     #: (Q,): Sum of their weights, which have mean 1 over the rows; `count` if rows are unweighted
     weight: np.ndarray
-    #: (Q,) float64: ECE observed; mean and upper `level` quantile of the ECE of a perfect model
+    #: (Q,) float64: ECE observed; mean and 95 % quantile of the ECE of a perfect model
     observed: np.ndarray
     mean: np.ndarray
     upper: np.ndarray
     smallest: np.ndarray  #: (Q,) float64: True ECE that would show in 80 of 100 such samples
     #: (Q,) float64: (1 + redraws at or above the observed) / (1 + redraws), for each problem
     p_value: np.ndarray
-    level: float  #: Level of `upper`
 
     def frame(self) -> pd.DataFrame:
         """Return one row per problem."""
@@ -304,7 +303,6 @@ def problem_floors(
     owner: np.ndarray | None = None,
     n_bins: int = N_BINS,
     strategy: Strategy | None = None,
-    level: float = LEVEL,
     fdr: float | None = None,
     among: int | None = None,
     sample_weight: Values | None = None,
@@ -321,8 +319,6 @@ def problem_floors(
         As for `noise_floor`.
     owner : (P,) int array, optional
         Owner of each problem: floors are then the owners', of the ECE over all their problems.
-    level
-        Level of the upper quantile.
     fdr : float, optional
         False discovery rate at which the p-values will be decided. If 1 / (n_resamples + 1) is too coarse for
         it, the clearest problems get enough redraws, and must be small in both runs.
@@ -332,7 +328,7 @@ def problem_floors(
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
     cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, variance=True)
     random = np.random.default_rng(random_state)
-    options: dict[str, Any] = {"owner": owner, "level": check_level(level), "progress": progress}
+    options: dict[str, Any] = {"owner": owner, "progress": progress}
     floors = _floors_of(cells, evidence.draw_each(cells), n_resamples, random, **options)
     if fdr is None:
         return floors
@@ -358,7 +354,6 @@ def _floors_of(
     random: np.random.Generator,
     *,
     owner: np.ndarray | None,
-    level: float,
     progress: Progress | None,
 ) -> ProblemFloors:
     """Draw each cell separately, because each problem is judged on its own."""
@@ -368,7 +363,7 @@ def _floors_of(
     per_problem = adder(at, cells.weight / weight[at])
     options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random, "progress": progress}
     (samples,) = redrawn([GapStatistic(cells, lambda gaps: per_problem @ gaps)], *drawing, **options)
-    observed = per_problem @ np.abs(cells.gap)
+    observed, upper = per_problem @ np.abs(cells.gap), np.quantile(samples, LEVEL, axis=1)
     return ProblemFloors(
         problem=problem,
         label=cells.shape.labels_of(problem) if owner is None else problem,
@@ -376,10 +371,9 @@ def _floors_of(
         weight=weight,
         observed=observed,
         mean=samples.mean(axis=1),
-        upper=np.quantile(samples, level, axis=1),
-        smallest=smallest_errors(samples, np.quantile(samples, level, axis=1), np.bincount(at, cells.count)),
+        upper=upper,
+        smallest=smallest_errors(samples, upper, np.bincount(at, cells.count)),
         p_value=p_values(observed, samples),
-        level=level,
     )
 
 

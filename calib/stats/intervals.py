@@ -78,7 +78,6 @@ def error_interval(
     n_bins: int = N_BINS,
     strategy: Strategy | None = None,
     norm: int = 1,
-    top_k: int | None = None,
     sample_weight: Values | None = None,
     cluster: Values | None = None,
     level: float = LEVEL,
@@ -87,7 +86,7 @@ def error_interval(
 
     Parameters
     ----------
-    y_true, scores, notion, n_bins, strategy, top_k, sample_weight, cluster
+    y_true, scores, notion, n_bins, strategy, sample_weight, cluster
         As for `calib.noise_floor`.
     norm : {1, 2}
         1 for the ECE, 2 for the l2 error (the root of the mean squared gap).
@@ -123,15 +122,9 @@ def error_interval(
     alpha = 1.0 - check_level(level)
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
     z = float(ndtri(1.0 - alpha / 2.0) / np.sqrt(few_clusters_factor(evidence.even_clusters, alpha)))
-    cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, top_k=top_k)
-    if norm == 1:
-        observed, estimate, lower, upper = _l1_limits(evidence, cells, z)
-    else:
-        limits = _l2_limits(evidence, evidence.problems(notion, top_k), cells, z)
-        observed, estimate, lower, upper = limits
-    if norm == 1 and isinstance(evidence, Rows) and evidence.dependence is not None:
-        reach = _reach_of_clusters(evidence, evidence.dependence, evidence.problems(notion, top_k), cells, z)
-        upper = max(upper, observed + reach)
+    cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy)
+    limits = _l1_limits if norm == 1 else _l2_limits
+    observed, estimate, lower, upper = limits(evidence, cells, z)
     lower, upper = min(max(lower, 0.0), 1.0), min(upper, 1.0)
     return ErrorInterval(
         notion=cells.notion,
@@ -207,12 +200,13 @@ def _l1_limits(evidence: Evidence, cells: BinStatistics, z: float) -> tuple[floa
         scale = noise * np.sqrt(left)
         return end(end(np.inf) / scale if scale > 0 else np.inf)
 
-    return observed, behind(observed), lower, max(map(most, BETWEEN_ROWS))
+    upper = max(map(most, BETWEEN_ROWS))
+    if isinstance(evidence, Rows) and evidence.dependence is not None:
+        upper = max(upper, observed + _reach_of_clusters(evidence, evidence.dependence, cells, z))
+    return observed, behind(observed), lower, upper
 
 
-def _reach_of_clusters(
-    evidence: Rows, dependence: Dependence, problems: BinaryProblems, cells: BinStatistics, z: float
-) -> float:
+def _reach_of_clusters(evidence: Rows, dependence: Dependence, cells: BinStatistics, z: float) -> float:
     """Distance from the observed l1 error to the upper end, if rows belong together: z standard errors there.
 
     The variance is the largest of clusters' sums of residuals, with the signs of the gaps, all equal,
@@ -220,7 +214,8 @@ def _reach_of_clusters(
     `_CORRELATED`, near 1 if few clusters have the rarer outcome. Both grow with the share p of that outcome
     like p (1 - p), because what is not seen could be more of it.
     """
-    happened, cluster = evidence.first_claims()[1] > 0, evidence.clusters.code
+    problems, cluster = evidence.problems(cells.notion), evidence.clusters.code
+    happened = evidence.first_claims()[1] > 0
     rare = happened if 2 * happened.sum() < len(happened) else ~happened
     share, part = weighted_mean(rare, evidence.weights), min(cells.n_claims, 2) / cells.n_claims
     residual = (problems.outcomes - np.repeat(cells.mean_outcome, cells.count)) * problems.weights
@@ -491,9 +486,8 @@ def _folded_variance(distance: np.ndarray) -> np.ndarray:
     return np.asarray(1.0 - 2.0 / np.pi * np.sqrt(2.0) * np.exp(-distance * distance / 2.0))
 
 
-def _l2_limits(
-    evidence: Evidence, problems: BinaryProblems, cells: BinStatistics, z: float
-) -> tuple[float, float, float, float]:
+def _l2_limits(evidence: Evidence, cells: BinStatistics, z: float) -> tuple[float, float, float, float]:
+    problems = evidence.problems(cells.notion)
     if isinstance(evidence, Rows) and not evidence.clusters.independent:
         return _l2_limits_of_clusters(ClusterSquares.of(problems, cells, evidence.clusters), z)
     table = SquaredGaps.of(problems, cells)

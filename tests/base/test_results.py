@@ -11,7 +11,7 @@ import pytest
 
 import calib
 from calib import diagrams
-from calib.answers import cut_column, guarantee_class_wise
+from calib.answers import cut_column
 from calib.base.results import Drawn, Result
 from calib.diagrams.plots import ALONE, TOGETHER
 from calib.stats import NoiseFloor, calibration_tests
@@ -113,7 +113,6 @@ def test_tables_of_numbers():
     assert (table["outcome"] == (PROBA.argmax(axis=1) == Y)[table["row"]]).all()
     assert np.array_equal(PROBA.max(axis=1)[table["row"]], table["score"])
     assert cut_column(["b", "a", "b"], name="site").frame()["site"].tolist() == ["b", "a", "b"]
-    promise = guarantee_class_wise(points_per_bin=[50, 100], n_samples=1000, n_classes=2).frame()
-    assert promise["points_per_bin"].tolist() == [50, 100]
-    assert promise["n_samples"].tolist() == [1000, 1000]
+    promise = calib.guarantee(points_per_bin=50, n_samples=1000).frame()
+    assert promise["points_per_bin"].tolist() == [50]
     assert calib.metrics(Y, PROBA).frame().loc[0, "tl_ece"] == pytest.approx(calib.ece(Y, PROBA))

@@ -140,9 +140,6 @@ def test_clusters_go_to_other_kinds():
     assert rows.top.cluster.tolist() == rows.cluster.tolist()
     assert as_vectors(KINDS["binary"](cluster=PATIENT)).cluster.tolist() == rows.cluster.tolist()
     assert KINDS["multilabel"](cluster=PATIENT).of_class("b").cluster.tolist() == rows.cluster.tolist()
-    labels = np.where(np.arange(N) % 4 == 0, -1, LABELS)
-    known = Predictions(VECTORS, labels, cluster=PATIENT, missing="drop")
-    assert known.cluster.tolist() == rows.cluster[labels >= 0].tolist()
 
 
 def test_splits_and_folds_keep_clusters_together(rows):

@@ -293,21 +293,6 @@ def test_labels_and_scores_of_other_shapes_and_libraries(three):
         ece(np.where(y == 0, "cat", "dog"), proba)
 
 
-def test_missing_labels_are_dropped_where_asked(three):
-    proba, y = three
-    known = np.arange(200) % 4 > 0
-    expected = ece(y[known], proba[known])
-    for labels in (np.where(known, y, -1), np.where(known, y, np.nan)):
-        rows = Predictions(proba, labels, missing="drop", sample_weight=np.ones(200))
-        assert (len(rows), len(rows[:10])) == (150, 10)
-        assert ece(rows.labels, rows) == pytest.approx(expected)
-        with pytest.raises(InputError):
-            Predictions(proba, labels)
-    frame = pd.DataFrame(proba, columns=ANIMALS)
-    named = Predictions(frame, np.where(known, ANIMALS[y], None), missing="drop")
-    assert named.class_names == tuple(ANIMALS)
-
-
 def test_kinds_of_lists_hold_what_they_are_given(three):
     proba, y = three
     order = np.argsort(-proba, axis=1, kind="stable")[:, :2]

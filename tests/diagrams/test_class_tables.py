@@ -248,17 +248,6 @@ def test_class_diagram_is_drawn_as_computed(rows, notion):
     np.testing.assert_array_equal(paler, diagram.cells.count < 20)
 
 
-def test_confusions_are_cut_to_a_few(rows):
-    pair = confusions(rows, label=0)
-    (bars,) = accepted(
-        diagrams.draw_confusions(
-            pair.truth_when_predicted, pair.count_when_predicted, rows.class_names, n_shown=3
-        )
-    ).data
-    assert list(bars.x) == pair.count_when_predicted[:3].tolist()
-    assert len(bars.customdata) == 3
-
-
 def test_arrows_lead_from_the_gap_before_to_the_gap_after():
     """Two classes: one is repaired, the other is never predicted afterwards."""
     random = np.random.default_rng(0)

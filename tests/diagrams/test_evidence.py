@@ -213,7 +213,6 @@ def test_views_of_three_classes_keep_what_came_with_the_rows():
     "draw",
     [
         lambda rows: diagrams.class_binning(rows, rows, points_per_bin=30),
-        lambda rows: diagrams.compare_schemes(rows, rows, {"grid": calib.GridScheme(3)}),
         lambda rows: diagrams.recalibration_map(
             calib.CanonicalBinning(calib.GridScheme(3)).fit(PROBA, Y), rows
         ),

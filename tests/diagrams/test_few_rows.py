@@ -1,10 +1,8 @@
 """Many classes with few rows each: evidence decides what is named, and estimates are shrunken."""
 
 import numpy as np
-import pytest
 
-from calib import TopLabelPrediction, class_table, diagrams, reliability_diagram
-from tests.figures import accepted
+from calib import TopLabelPrediction, class_table, reliability_diagram
 
 NAMES = [f"class {code}" for code in range(1_000)]
 
@@ -57,19 +55,12 @@ def test_shrunken_estimates_are_nearer_to_the_truth():
         np.mean((item - truth) ** 2) for item in (zoom.cells.mean_outcome, zoom.accuracy_shrunken)
     )
     assert shrunken < 0.5 * raw
-    assert not zoom.alike
-    *_, diamonds = accepted(diagrams.draw_zoom(zoom, NAMES, shrunk=True)).data
-    codes = [custom[-1] for custom in diamonds.customdata]
-    drawn = dict(zip(codes, diamonds.x, strict=True))
-    gaps = zoom.accuracy_shrunken - zoom.cells.mean_score
-    assert drawn == pytest.approx(dict(zip(zoom.cells.label[:30].tolist(), gaps[:30], strict=True)))
 
 
 def test_classes_that_differ_no_more_than_chance_get_the_accuracy_of_the_bin():
     label = np.repeat(np.arange(3), 20)
     y = np.where(np.arange(60) % 20 < 12, label, (label + 1) % 3)  # 12 of 20 in each
     zoom = reliability_diagram(y, TopLabelPrediction(label, np.full(60, 0.62)), n_bins=15).zoom(9)
-    assert zoom.alike
     np.testing.assert_allclose(zoom.accuracy_shrunken, 0.6, atol=1e-4)
 
 

@@ -9,15 +9,12 @@ from calib.calibrators.canonical import CanonicalBinning, GridScheme, Projection
 from calib.diagrams import (
     canonical_validity,
     cell_outlines,
-    compare_schemes,
     merge_classes,
     recalibration_map,
     renormalise_classes,
 )
 from calib.diagrams.simplex_maps import _regions, sample_rows, to_log_ratios, to_plane
 from calib.diagrams.three_class_views import most_mistaken
-from calib.stats import log_loss
-from calib.stats.simplex_errors import cell_means
 from tests.figures import accepted
 from tests.populations import dirichlet
 
@@ -120,36 +117,6 @@ def test_renormalising_conditions_on_three_classes(dtype):
         renormalise_classes(data.take([1]), [1, 2, 3])
     unlabelled = Predictions([[1.0, 0, 0, 0], [0, 0.5, 0.5, 0]])
     assert renormalise_classes(unlabelled, [1, 2, 3]).n_samples == 1
-
-
-def test_comparison_agrees_with_the_parts():
-    calibration, evaluation = dirichlet(1500, seed=1, sharpen=2), dirichlet(2000, seed=2, sharpen=2)
-    schemes = {"Sierpinski": SierpinskiScheme(2), "grid": GridScheme(5), "cuts": ProjectionScheme(27)}
-    comparison = compare_schemes(calibration, evaluation, schemes, epsilon=0.2)
-    frame = comparison.frame().set_index("scheme")
-    assert frame["bins"].tolist() == [13, 25, 27]
-    assert frame.loc["cuts", "smallest of these"] >= 1501 // 27 - 1
-    grid = comparison.calibrators[1]
-    after = grid.predict_proba(evaluation.proba)
-    assert frame.loc["grid", "log loss after"] == log_loss(evaluation.labels, after)
-    cells = grid.assign(evaluation.proba)
-    for when, proba in (("before", evaluation.proba), ("after", after)):
-        means = cell_means(Predictions(proba, evaluation.labels), cells)
-        share = means.count[means.distance() <= 0.2].sum() / 2000
-        assert frame.loc["grid", f"V(0.2) {when}"] == pytest.approx(share)
-    assert (frame["canonical-ECE after"] < frame["canonical-ECE before"]).all()
-
-
-def test_a_scheme_that_needs_more_rows_leaves_the_others_in():
-    few, evaluation = dirichlet(8, seed=1), dirichlet(200, seed=2)
-    schemes = {"cuts": ProjectionScheme(27), "grid": GridScheme(5)}
-    comparison = compare_schemes(few, evaluation, schemes)
-    assert comparison.names == ("grid",)
-    assert "at least 26 calibration rows; got 8" in comparison.left_out["cuts"]
-    frame = comparison.frame().set_index("scheme")
-    assert frame.index.tolist() == ["grid", "cuts"]
-    assert frame.loc["grid", "bins"] == 25
-    assert frame.loc["cuts", "left out"] == comparison.left_out["cuts"]
 
 
 def test_classes_that_are_mistaken_for_each_other_come_first():

@@ -114,7 +114,7 @@ def test_a_trace_shows_what_it_has():
 
 def test_a_grid_is_that_of_plotly():
     options = {"shared_yaxes": True}
-    layout = grid(2, 2, ("a", "b", "c", "d"), column_widths=(0.7, 0.3), title_size=16, **options)
+    layout = grid(2, 2, ("a", "b", "c", "d"), column_widths=(0.7, 0.3), **options)
     plain = make_subplots(rows=2, cols=2, subplot_titles=list("abcd"), column_widths=[0.7, 0.3], **options)
     expected = plain.to_dict()["layout"]
     del expected["template"]

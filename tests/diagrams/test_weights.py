@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import calib
-from calib import InputError
 from calib.diagrams import class_table, validity_curve, worst_cells
 from calib.stats import wilson_interval
 from tests import oracles
@@ -26,8 +25,6 @@ def test_diagram_counts_rows_and_widens_by_effective_rows():
         rows = inside.sum() ** 2 / (inside**2).sum()
         ends = wilson_interval(found.pooled.mean_outcome[at], rows)
         assert (found.accuracy_lower[at], found.accuracy_upper[at]) == pytest.approx(ends)
-    with pytest.raises(InputError, match="cannot use sample_weight"):
-        found.means(top, top)
     worst = worst_cells(found.cells, 1, min_count=1).index[0]
     assert found.cells.share[worst] * abs(found.cells.gap[worst]) == pytest.approx(
         (expected.cells.share * np.abs(expected.cells.gap)).max()

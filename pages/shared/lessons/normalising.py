@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from calib.answers.calibrated import calibrated_scores
-from calib.answers.theorems import guarantee_class_wise
+from calib.answers.theorems import guarantee
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.data.predictions import Predictions
@@ -68,11 +68,8 @@ def compare_normalisation(
     changed = np.flatnonzero(methods["CW-HB"].label != evaluation.label)
     base_right = evaluation.label[changed] == evaluation.truth[changed]
     excess = np.abs(methods["CW-HB"].proba[changed].sum(axis=1) - 1.0)
-    promise = guarantee_class_wise(
-        points_per_bin=calibration.n_samples // n_bins,
-        n_samples=calibration.n_samples,
-        n_classes=calibration.n_classes,
-    )
+    n_samples = calibration.n_samples
+    promise = guarantee(points_per_bin=n_samples // n_bins, n_samples=n_samples)
     order = np.lexsort((-excess, ~base_right))
     return NormalisationComparison(methods, n_bins, changed[order], promise.expected_ece)
 
