@@ -78,8 +78,8 @@ def rows_needed(n_rows: Any, now: Any, wanted: float) -> Any:
 
     Widths fall with the root of the rows.
 
-    >>> rows_needed(100, 0.10, 0.05)
-    300.0
+    >>> round(float(rows_needed(100, 0.10, 0.05)))
+    300
     """
     return np.ceil(n_rows * np.maximum((now / wanted) ** 2 - 1.0, 0.0)) + 0.0
 

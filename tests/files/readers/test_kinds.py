@@ -18,6 +18,7 @@ from calib import (
     ece,
     examine,
     read,
+    read_predictions,
     risk,
 )
 from calib.answers.calibrated import applied_frame, calibrated_scores, fit_on
@@ -86,7 +87,7 @@ def test_a_class_with_its_confidence(how, columns, named, tmp_path):
     report = check(path)["evaluation"]
     assert report.ok
     with pytest.raises(InputError, match="read it with calib.read"):
-        read(path)
+        read_predictions(path)
 
 
 @pytest.mark.parametrize(
