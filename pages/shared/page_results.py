@@ -32,6 +32,7 @@ from calib.evidence.clusters import Clusters
 from calib.evidence.judged_rows import ChosenBy
 from calib.evidence.reductions import top_label
 from calib.evidence.rows import Rows
+from calib.files.readers.judged import JudgedColumns
 from calib.scale.summary import Summary
 from calib.stats.binless import compared_rows, kernel_test
 from calib.stats.decompositions import corp_curve
@@ -162,21 +163,17 @@ def rows_of_group(method: Method, column: CutsAt, group: int) -> np.ndarray | No
 
 @kept(rows=True)
 def judgement(
-    roles: tuple[str, str, tuple[str, ...], str | None, str | None, ChosenBy | None], _table: pd.DataFrame
+    asked: tuple[str, str, float | None, ChosenBy | None], _columns: JudgedColumns
 ) -> answers.Judgement:
     """Return what people's labels say about a judge.
 
-    `roles` are the source of the table, its columns of verdicts, labels, confidence and clusters, and how
-    rows were chosen to be labelled.
+    `asked` are the source of the columns, their roles in words, the cut of scores, and how rows were chosen
+    to be labelled.
     """
-    _, verdict, people, confidence, cluster, chosen_by = roles
-    return calib.judge(
-        _table[verdict],
-        _table[list(people)].to_numpy(dtype=object),
-        None if confidence is None else _table[confidence],
-        cluster=None if cluster is None else _table[cluster],
-        chosen_by=chosen_by,
-    )
+    *_, cut, chosen_by = asked
+    given = {role: _columns.column(role) for role in ("confidence", "cluster", "labelled_by")}
+    said, human = _columns.stacked(_columns.verdict), _columns.stacked(_columns.human)
+    return calib.judge(said, human, **given, chosen_by=chosen_by, cut=cut)
 
 
 # Noise: by the keys of `MEASURES`.

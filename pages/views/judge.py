@@ -13,6 +13,9 @@ from calib import InputError, TopLabelPrediction, diagrams
 from calib.answers import Judgement
 from calib.datasets import judged_answers
 from calib.evidence.rows import Rows
+from calib.files.readers.judged import JudgedColumns, read_judged
+from calib.files.readers.reading import read_table
+from calib.files.readers.tables import Table
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
 from pages.shared.isolation import reader
@@ -40,25 +43,27 @@ RATES = {
 }
 
 
-def columns_of_roles(table: pd.DataFrame) -> tuple[str, tuple[str, ...], str | None, str | None] | None:
-    """Ask which column is which; None until verdict and labels are known. No column is guessed."""
-    names = [str(name) for name in table]
-
-    def place(name: str) -> int | None:
-        return names.index(name) if name in names else None
-
+def columns_of_roles(table: Table, source: str) -> JudgedColumns | None:
+    """Ask which column is which; None until verdicts and labels are known."""
+    try:
+        found = read_judged(table, {})
+    except InputError as error:
+        st.info(ui.escaped(error))
+        found = JudgedColumns(table.columns, (), (), np.arange(table.n_rows))
+    names = list(found.columns)
     one, two, three, four = st.columns(4)
-    verdict = one.selectbox("The judge's verdict", names, place("verdict"), key="judge-verdict")
-    given = [name for name in ("human",) if name in names]
-    people = two.multiselect("People's labels", names, given, key="judge-human")
-    confidence = three.selectbox("Its confidence", names, place("confidence"), key="judge-confidence")
-    cluster = four.selectbox("Rows that belong together", names, None, key="judge-cluster")
-    if verdict is None or not people:
-        st.info(
-            "Choose the column of the verdicts, and the column of people's labels, blank if nobody labelled."
-        )
+    verdict = one.multiselect(
+        "The judge's verdict", names, list(found.verdict), key=f"judge-verdict-{source}"
+    )
+    human = two.multiselect("People's labels", names, list(found.human), key=f"judge-human-{source}")
+    place = None if found.confidence is None else names.index(found.confidence)
+    confidence = three.selectbox("Its confidence", names, place, key=f"judge-confidence-{source}")
+    cluster = four.selectbox("Rows that belong together", names, None, key=f"judge-cluster-{source}")
+    if not (verdict and human):
         return None
-    return verdict, tuple(people), confidence, cluster
+    return read_judged(
+        table, {"verdict": verdict, "human": human, "confidence": confidence, "cluster": cluster}
+    )
 
 
 def labelled_rows(found: Judgement) -> TopLabelPrediction:
@@ -148,17 +153,20 @@ with st.expander("Use your own judged rows", key="judge-own", icon=":material/up
     upload = st.file_uploader("Judged rows, some with labels of people", key="judge-file")
     try:
         if upload is None:
-            data, source, about = judged_answers(), EXAMPLE, f"Example: {EXAMPLE}. Simulated."
+            held, source = read_table(judged_answers().to_csv(index=False).encode()), EXAMPLE
+            about = f"Example: {EXAMPLE}. Simulated."
         else:
             held = read_once("table", upload)
-            data, source = pd.DataFrame(dict(held.columns)), upload.file_id
-            about = f"{ui.literal(upload.name)}: {len(data):,} rows"
-        roles = columns_of_roles(data)
+            source, about = upload.file_id, f"{ui.literal(upload.name)}: {held.n_rows:,} rows"
+        roles = columns_of_roles(held, source)
+        cut = st.number_input("Verdicts that are scores pass from", value=None, key="judge-cut")
         words = "How were rows chosen to be labelled?"
         chosen_by = st.selectbox(words, list(CHOICES), format_func=CHOICES.__getitem__, key="judge-chosen")
         if roles is None:
+            st.info("Choose the column of the verdicts, and people's labels, blank if nobody labelled.")
             st.stop()
-        judgement = results.judgement((source, *roles, chosen_by), data)
+        about += f" Read: {ui.escaped(roles.words)}."
+        judgement = results.judgement((source, roles.words, cut, chosen_by), roles)
     except InputError as error:
         st.error(ui.escaped(error))
         st.stop()
@@ -171,7 +179,7 @@ with answer:
         {
             "How often people agree": partial(show_agreement, judgement),
             "What may pass": partial(show_passing, judgement),
-            "Label these next": partial(show_next, judgement, data),
+            "Label these next": partial(show_next, judgement, pd.DataFrame(dict(roles.columns))),
             "Numbers": partial(show_numbers, judgement),
         },
         "judge_tab",

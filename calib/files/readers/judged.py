@@ -26,7 +26,9 @@ from calib.files.readers.tables import by_word, some_names, words_in
 
 #: Words in names of columns of people's labels, of verdicts, of confidences, and of who labelled.
 PEOPLE = re.compile(
-    r"human|person|people|expert|annotat|manual|review|rater|gold|ground.?truth|true.?label", re.I
+    r"human|person|people|expert|annotat|manual|review|rater|gold|reference|ground.?truth|true.?label"
+    r"|correct.?(option|answer|label|choice)",
+    re.I,
 )
 JUDGES = re.compile(r"judge|judgment|verdict|llm|gpt|claude|model|auto|grader|predict|\beval", re.I)
 SURE = re.compile(r"confidence|certainty|probab", re.I)

@@ -13,6 +13,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,7 @@ def read_files(call: Any, blobs: list[bytes], progress: Progress) -> Any:
 def load(kind: str, blobs: list[bytes], progress: Progress) -> Any:
     """Read a file of calib or a plain table, and send its objects, so that it is not read again."""
     from calib.diagrams.monitoring import monitor_diagram
+    from calib.files.readers.judged import graded_rows
     from calib.files.saved.document import loads  # scikit-learn, which readers of tables do without
     from calib.files.saved.monitors import monitor_of
     from calib.files.saved.project import Project
@@ -70,7 +72,7 @@ def load(kind: str, blobs: list[bytes], progress: Progress) -> Any:
         "calibrator": loads,
         "project": Project.load,
         "summary": load_summary,
-        "table": read_table,
+        "table": partial(read_table, unwrap=graded_rows),
         "monitor": lambda data: monitor_diagram(monitor_of(data)),
     }
     return read[kind](blobs[0])
