@@ -14,11 +14,16 @@ levels: promises of `coarsen` for 12 species in 4 genera and 2 families. A draw 
 of the answers at any level is below the target. Scores are the true probabilities, sharpened
 ("overconfident"), or wrong between two species of a genus, or between two genera. Clusters are ten rows with
 the same probabilities and outcomes that are correlated.
+
+peers: the true rate of "pass" by calib and by other libraries that are installed, on the same files, labelled
+at random. They are given the verdicts; calib also has the confidence. Of judgy's bootstrap 2,000 draws are
+taken, to save time. Shown are files that a library refuses, and its intervals for all others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 from zlib import crc32
 
@@ -203,6 +208,80 @@ def levels(scores: str, n: int, accuracy: float, clusters: str) -> Draws:
             missed = mine.any() and truth[place, top][mine].mean() < accuracy
             shown["promise missed (10 %)"] |= missed
         yield shown | {"at species": (answered == 0).mean(), "at all": (answered >= 0).mean()}
+
+
+def _calib(said: np.ndarray, human: np.ndarray, confidence: np.ndarray) -> tuple[float, float]:
+    words = np.where(said == 1.0, "pass", "fail")
+    people = np.where(np.isnan(human), None, np.where(human == 1.0, "pass", "fail"))
+    table = judge(words, people, confidence).frame().set_index("verdict")
+    return table.lower["pass"], table.upper["pass"]
+
+
+def _judgy(said: np.ndarray, human: np.ndarray, confidence: np.ndarray) -> tuple[float, float]:
+    from judgy import estimate_success_rate
+
+    known = ~np.isnan(human)
+    return estimate_success_rate(human[known], said[known], said[~known], bootstrap_iterations=2_000)[1:]
+
+
+def _glide(said: np.ndarray, human: np.ndarray, confidence: np.ndarray) -> tuple[float, float]:
+    from glide.estimators import PPIMeanEstimator
+
+    interval = PPIMeanEstimator().estimate(human, said).confidence_interval
+    return interval.lower_bound, interval.upper_bound
+
+
+def _truescore(name: str) -> Callable[..., tuple[float, float]]:
+    def estimate(said: np.ndarray, human: np.ndarray, confidence: np.ndarray) -> tuple[float, float]:
+        from truescore import correct
+
+        at = np.flatnonzero(~np.isnan(human))
+        found = getattr(correct, name)(said, human[at], at)
+        return found.low, found.high
+
+    return estimate
+
+
+#: Library, and the interval of the true rate that it gives.
+PEERS: dict[str, tuple[str, Callable[..., tuple[float, float]]]] = {
+    "calib `judge`": ("calib", _calib),
+    "GLIDE `PPIMeanEstimator`": ("glide", _glide),
+    "truescore `ppi_estimate`": ("truescore", _truescore("ppi_estimate")),
+    "truescore `rogan_gladen_estimate`": ("truescore", _truescore("rogan_gladen_estimate")),
+    "judgy `estimate_success_rate`": ("judgy", _judgy),
+}
+
+
+def _share(values: np.ndarray) -> str:
+    return f"{100 * np.nanmean(values.astype(np.float64)):.1f} %"
+
+
+@Table(
+    ("judge", "rate", "labels", "library"),
+    [
+        (judge_is, rate, m, name)
+        for judge_is, rate, m in (
+            *(("honest", 0.8, 100), ("honest", 0.95, 100), ("lenient", 0.7, 30)),
+            *(("lenient", 0.95, 100), ("lenient", 0.7, 300)),
+        )
+        for name, (module, _) in PEERS.items()
+        if find_spec(module) is not None
+    ],
+    {"rate held (95 %)": _share, "width": lambda values: f"{np.nanmean(values.astype(np.float64)):.3f}"},
+)
+def peers(judge_is: str, rate: float, m: int, library: str) -> Draws:
+    random = np.random.default_rng(_seed("peers", judge_is, rate, m))  # the same files for all libraries
+    while True:
+        passes, verdict, confidence = drawn(random, judge_is, rate, N_ROWS, False)
+        human = np.full(N_ROWS, np.nan)
+        at = labelled(random, "at random", m, verdict, confidence)
+        human[at] = passes[at]
+        try:
+            low, high = PEERS[library][1](verdict.astype(np.float64), human, confidence)
+        except (ValueError, RuntimeError):
+            yield {"rate held (95 %)": np.nan, "refused": True, "width": np.nan}
+            continue
+        yield {"rate held (95 %)": low <= rate <= high, "refused": False, "width": high - low}
 
 
 def _seed(*setting: Any) -> int:

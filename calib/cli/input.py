@@ -10,16 +10,20 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
 from calib.base.exceptions import InputError
 from calib.base.outputs import check_output
 from calib.cli.streams import PIPE, is_piped, progress_line
-from calib.data.predictions import Announcement, in_common_classes, rows_that_count
+from calib.data.predictions import Announcement, ConfidencePrediction, in_common_classes, rows_that_count
 from calib.files.checked import usable, usable_pair
 from calib.files.findings.examination import Examination, check
+from calib.files.readers.answers import accepted_answers, lists_as_text
 from calib.files.readers.raw_predictions import decided_but_for_labels, divide, read_raw, with_choices
 from calib.files.readers.reading import read_table
 from calib.files.readers.roles import ChoiceError, Given, Roles, given_columns, models_in
 from calib.files.readers.source import Limits, open_source
+from calib.files.readers.tables import Table, some_names
 
 #: Options that name a file to write.
 OUTPUTS = ("output", "junit", "markdown")
@@ -176,7 +180,10 @@ def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = Fal
         raise InputError("--independent says that rows do not belong together; leave out --cluster, or it")
     with progress_line() as progress:
         limits = Limits(seconds=options.time_limit).begun()
-        file = read_table(options.file, format=options.format, limits=limits, progress=progress)
+        asked: dict[str, Any] = {"format": options.format, "limits": limits, "progress": progress}
+        if options.sample:
+            return _sampled(read_table(options.file, **asked, unwrap=lists_as_text), options)
+        file = read_table(options.file, **asked)
     labels = read_table(options.labels, limits=limits) if options.labels else None
     calibration = None
     given, none = given_columns(columns(options)), options.abstention or None
@@ -211,12 +218,36 @@ def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = Fal
     return FileRows(calibration, rows, examinations, roles)
 
 
+def _sampled(file: Table, options: Namespace) -> FileRows:
+    """Return repeated answers to questions, with the share that agrees as confidence."""
+    named = {each.name for each in fields(Given)} - {"label", "cluster", "only", "scores"}
+    unused = [name for name in (*sorted(named), "labels", "part", "fix") if getattr(options, name)]
+    if unused or not options.label:
+        raise InputError(
+            "--sample takes --label, the column of accepted answers, and --cluster, the column of questions "
+            f"if each answer has a line; {f'leave out --{unused[0]}' if unused else 'add --label'}"
+        )
+    given = Given(votes=tuple(options.sample), cluster=options.cluster, only=tuple(options.only))
+    given = given.resolved(file)
+    file = given.kept(file)
+    if options.label not in file.columns:
+        raise InputError(f"there is no column {options.label[:60]!r}; there are: {some_names(file.columns)}")
+    accepted = [accepted_answers(cell) for cell in file.columns[options.label].tolist()]
+    names = [name for name in given.votes if name not in (options.label, given.cluster)]
+    answers = np.stack([np.asarray(file.columns[name], dtype=object) for name in names], axis=1)
+    question = None if given.cluster is None else file.columns[given.cluster]
+    rows = ConfidencePrediction.from_samples(answers, accepted, question, metadata=file.frame())
+    return FileRows(None, _counted(rows, options), {}, None)
+
+
 def _counted(rows: Announcement, options: Namespace) -> Announcement:
     rows = rows.unweighted() if options.unweighted else rows_that_count(rows)
     return rows.independent() if options.independent else rows
 
 
 def columns(options: Namespace) -> dict[str, Any]:
+    if options.sample:
+        raise InputError("--sample needs one file of answers, and a command that assesses rows")
     return chosen(options, " ".join(each.name for each in fields(Given)))
 
 

@@ -696,6 +696,13 @@ def _add_columns(command: ArgumentParser) -> None:
     words = "votes in place of a label: a column of an annotator, or of counts or shares for a class; "
     words += "repeatable, or a pattern such as 'votes_*'"
     add("--votes", action="append", default=[], metavar="COLUMN", help=words)
+    words = (
+        "repeated answers to a question, whose share that agrees is the confidence; graded by --label, the "
+    )
+    words += (
+        "accepted answers; repeatable, or a pattern, or with --cluster QUESTION if each answer has a line"
+    )
+    add("--sample", action="append", default=[], metavar="COLUMN", help=words)
     words = "read only rows with this value; repeatable, values of one column are alternatives"
     add("--only", action="append", default=[], metavar="COLUMN=VALUE", help=words)
     words = "leave out rows with this label, such as CANCEL; repeatable"

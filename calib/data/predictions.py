@@ -590,6 +590,62 @@ class ConfidencePrediction(Announcement):
         correct = None if self.correct is None else as_outcomes(self.correct, len(confidence), what="correct")
         self._settle(confidence=confidence, correct=correct)
 
+    @classmethod
+    def from_samples(
+        cls,
+        answers: Values,
+        accepted: Values | Sequence[Sequence[str]],
+        question: Values | None = None,
+        *,
+        metadata: pd.DataFrame | None = None,
+    ) -> Self:
+        """Return a row for each of k answers to a question, with the share that agrees as confidence.
+
+        An answer is right if it equals an accepted one, ignoring case and blanks. Rows of a question are a
+        cluster, and each share of k answers is a bin. Blank answers are left out.
+
+        Parameters
+        ----------
+        answers : (n,) or (n, k) array_like of str
+            Answers; with k columns the answers of a row are to one question.
+        accepted : (n,) array_like of str or of lists of str
+            What is right in each row.
+        question : (n,) array_like, optional
+            Ids of the questions, if the answers to a question are in several rows.
+        metadata : DataFrame, optional
+            Further columns of the n rows.
+
+        Examples
+        --------
+        >>> rows = ConfidencePrediction.from_samples([["Paris", "paris ", "Lyon"]], [["Paris", "Paris, FR"]])
+        >>> rows.confidence.round(2).tolist(), rows.correct.tolist()
+        ([0.67, 0.67, 0.33], [True, True, False])
+        """
+        given = np.asarray(plain(answers), dtype=object)
+        given = given[:, None] if given.ndim == 1 else given
+        right = pd.Series(accepted).tolist()
+        right = [entry if isinstance(entry, (list, tuple, set)) else [entry] for entry in right]
+        if len(right) != len(given):
+            raise InputError(f"accepted must hold what is right in {len(given):,} rows; got {len(right):,}")
+        wanted = [{_folded(answer) for answer in entry} - {""} for entry in right]
+        if not all(wanted):
+            raise InputError(f"row {wanted.index(set())} has no accepted answer; leave out such questions")
+        row = np.repeat(np.arange(len(given)), given.shape[1])
+        said = np.array([_folded(answer) for answer in given.ravel()], dtype=object)
+        row, said = row[said != ""], said[said != ""]
+        correct = np.array([answer in wanted[at] for at, answer in zip(row.tolist(), said, strict=True)])
+        if not correct.any():
+            raise InputError(
+                "no answer equals an accepted one, ignoring case and blanks; grade the answers, and give "
+                "whether each is right"
+            )
+        cluster = row if question is None else pd.factorize(pd.Series(question))[0][row]
+        asked = pd.DataFrame({"question": cluster, "answer": said})
+        alike = asked.groupby(["question", "answer"])["answer"].transform("size")
+        share = (alike / asked.groupby("question")["answer"].transform("size")).to_numpy(dtype=np.float64)
+        further = None if metadata is None else metadata.iloc[row].reset_index(drop=True)
+        return cls(share, correct, cluster=cluster, metadata=further, strategy="discrete")
+
     def with_labels(self, labels: Values) -> Self:
         """Return the same rows with whether each is right, as booleans, 0 and 1, or two names in order."""
         return self._with(correct=owned(binary_outcomes(labels, self.n_samples)))
@@ -984,6 +1040,10 @@ def score_matrix(scores: Scores, what: str = "scores") -> np.ndarray:
     if isinstance(scores, BinaryPrediction):
         scores = scores.score[:, None]
     return as_class_scores(scores, what)
+
+
+def _folded(answer: Any) -> str:
+    return "" if answer is None or answer != answer else " ".join(str(answer).casefold().split())
 
 
 def further_column(rows: Announcement, name: str) -> pd.Series:

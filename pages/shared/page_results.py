@@ -23,7 +23,7 @@ from calib.data.defaults import N_BINS
 from calib.data.equal_rows import Overlap, overlap
 from calib.data.kinds import KINDS
 from calib.data.notions import TOP_NOTIONS, Notion
-from calib.data.predictions import Announcement
+from calib.data.predictions import Announcement, further_column
 from calib.data.times import are_dates, is_time
 from calib.diagrams.living_picture import living_picture
 from calib.diagrams.three_class_views import rows_of_classes
@@ -312,7 +312,12 @@ def over_time(method: Method, time: str) -> answers.OverTime:
 
 @kept()
 def decision(method: Method, **options: Any) -> answers.DecisionRule:
-    """Choose a rule of acceptance on all rows of a method that was not fitted on them."""
+    """Choose a rule of acceptance on all rows of a method that was not fitted on them.
+
+    `by` may be the name of a further column.
+    """
+    if options.get("by") not in (None, "class"):
+        options["by"] = further_column(dataset().evaluation, options["by"])
     rule = calib.decide(about(method, "top-label"), overlap=_overlap_of(method), **options)
     assert isinstance(rule, answers.DecisionRule), "another function is about targets of an event"
     return rule

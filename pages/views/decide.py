@@ -214,8 +214,10 @@ def show_table() -> None:
     st.dataframe(table.style.format(digits), hide_index=True, placeholder="\u2013")
     ui.download(table, "decisions")
     if by is not None:
-        st.header("Thresholds of the classes", anchor=False)
-        listed = rule.frame().assign(label=list(names)).rename(columns={"label": "Predicted class"})
+        st.header("Thresholds of the classes" if by == "class" else f"Thresholds by {by}", anchor=False)
+        listed = rule.frame().rename(columns={"label": "Predicted class", "group": by})
+        if by == "class":
+            listed["Predicted class"] = list(names)
         st.dataframe(
             listed.replace(np.inf, np.nan).style.format({"threshold": "{:.4f}"}),
             hide_index=True,
@@ -267,9 +269,14 @@ if target == "costs":
 by = None
 with right.popover("Options", width="stretch"):
     alpha = st.slider("Failure probability \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha", bind="query-params")
-    if target in ("accuracy", "cost") and classes:
-        each = st.toggle("One threshold for each predicted class", key="by-class", bind="query-params")
-        by = "class" if each else None
+    if target in ("accuracy", "cost"):
+        table = data.evaluation.metadata
+        held = pd.DataFrame() if table is None else table
+        columns = [str(name) for name in held if 1 < held[name].nunique() <= MAX_CLASSES]
+        ways: dict[str | None, str] = {None: "one for all"}
+        ways |= {"class": "predicted class"} if classes else {}
+        ways |= {name: f"value of {name}" for name in columns}
+        by = st.selectbox("Thresholds by", list(ways), format_func=ways.__getitem__, key="by")
 open_on("decide-model", proposed or BASE if BASE in models else next(iter(models)), models)
 shown = whose.selectbox("Scores", list(models), key="decide-model")
 if target == "event":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from calib import Predictions, decide
@@ -69,8 +70,27 @@ def test_a_target_out_of_reach_is_said_and_classes_are_listed():
     app = open_page(PAGE, example="digits")
     app.number_input(key="right").set_value(99.99).run()
     assert [warning.value for warning in app.warning if "0 of" in warning.value.replace("\\", "")]
-    app.toggle(key="by-class").set_value(True).run()
+    app.selectbox(key="by").set_value("class").run()
     assert len(app.dataframe[1].value) == 10
+
+
+def test_values_of_a_column_have_their_own_thresholds():
+    random = np.random.default_rng(0)
+    proba = random.dirichlet([0.2] * 3, 900)
+    y = (proba.cumsum(axis=1) < random.random((900, 1))).sum(axis=1).clip(0, 2)
+    site = np.array(["north", "south"])[np.arange(900) % 2]
+    rows = Predictions(proba, y, ("a", "b", "c"), metadata=pd.DataFrame({"site": site}))
+    app = open_page(PAGE, example="digits")
+    app.session_state["dataset"] = Dataset("sites", "", False, None, rows)
+    app.session_state["methods"] = {}
+    app.run()
+    app.number_input(key="right").set_value(80.0).run()
+    app.selectbox(key="by").set_value("site").run()
+    assert not app.exception
+    table = app.dataframe[1].value
+    assert table["site"].tolist() == ["north", "south"]
+    rule = decide(rows, accuracy=0.8, by=rows.metadata["site"], choices=len(ACCURACIES))
+    assert table["threshold"].tolist() == pytest.approx(rule.thresholds.tolist())
 
 
 def test_two_classes_have_targets_of_the_event_and_a_decision_curve():

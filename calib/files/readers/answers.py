@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import json
 import re
 from collections.abc import Collection, Iterable, Sequence
 from os.path import commonprefix
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -146,6 +150,25 @@ def _answer(text: str) -> str:
     if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", number, re.ASCII):
         return repr(float(number))
     return re.sub(r"[\W_]+", " ", short).strip() or text.strip()
+
+
+def accepted_answers(cell: Any) -> list[Any]:
+    """Return the answers that a cell accepts: a list that is written as text, or the text itself."""
+    if isinstance(cell, str) and cell.lstrip().startswith("["):
+        with contextlib.suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            found = ast.literal_eval(cell)
+            return list(found) if isinstance(found, list) else [found]
+    return [cell]
+
+
+def lists_as_text(content: Any) -> Any:
+    """Write lists in the records of a JSON file as text."""
+    if not (isinstance(content, list) and all(isinstance(row, dict) for row in content)):
+        return content
+    return [
+        {key: json.dumps(cell) if isinstance(cell, list) else cell for key, cell in row.items()}
+        for row in content
+    ]
 
 
 def same_classes(labels: Sequence[str], predicted: Sequence[str]) -> dict[str, str] | None:

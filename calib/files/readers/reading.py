@@ -66,7 +66,7 @@ def read_table(
     progress : callable, optional
         Called with the share done, 0 to 1, and a word about the step.
     unwrap : callable, optional
-        Gives the records in the content of a JSON file, before the table is made.
+        Gives the records in the content of a JSON file. Lines and lists in cells then stay as they are.
     """
     if isinstance(source, Table):
         return source
@@ -79,7 +79,9 @@ def read_table(
         raise InputError(f"format must be one of {', '.join(_READERS)}; got {format!r}")
     with refuse_unreadable(opened.name, chosen):
         read = partial(read_json, unwrap=unwrap) if chosen == "json" else _READERS[chosen]
-        table = wide(_with_lists(read(opened, limits, progress), limits), limits)
+        table = read(opened, limits, progress)
+        if unwrap is None:
+            table = wide(_with_lists(table, limits), limits)
     for array in (*table.columns.values(), *table.matrices.values()):
         frozen(array)
     if progress is not None:

@@ -35,6 +35,8 @@ def offer_scorer(method: Method) -> None:
     """Offer, on request, a scorer and an ONNX graph of the calibrator, verified against calib."""
     data = dataset()
     missing = lacks(data.kind, "export:scorer")
+    if getattr(getattr(method.calibrator, "rule_", None), "by", None) == "group":
+        missing = "Only the calibrator file carries thresholds by a column."
     if missing is not None:
         st.caption(ui.escaped(missing))
     elif st.toggle("Make a scorer for production", key="make-scorer"):
