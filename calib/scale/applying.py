@@ -88,7 +88,9 @@ def apply(
     first = first_rows(parts, SAMPLE)
     groups = groups_in(calibrator, pd.DataFrame(dict(table_of_batch(first).columns)))
     given = given_columns({**columns, "scores": scores})
-    by = () if groups is None else str(groups.name)
+    names = [None if groups is None else str(groups.name)]
+    names.append(getattr(getattr(calibrator, "rule_", None), "column", None))
+    by = list(dict.fromkeys(name for name in names if name is not None))
     reader = decide(first, by=by, scores=scores, labelled=False, given=given)
     digest = hashlib.blake2b(dumps(calibrator).split(b'"checksum"')[-1], digest_size=16).hexdigest()
     done = {
@@ -172,7 +174,7 @@ def _calibrated(calibrator: BaseEstimator, part: Part, reader: BatchReader) -> I
 
 def _column(values: pd.Series, rows: Batch, n_rows: int) -> pa.Array:
     """Return a new column with an entry for each row of the batch, missing if there is no answer."""
-    array = pa.array(values.to_numpy(), from_pandas=False)
+    array = pa.array(values.to_numpy(), from_pandas=values.dtype.kind == "O")  # texts are missing, not NaN
     if rows.index is None:
         return array
     place = np.full(n_rows, -1, dtype=np.int64)

@@ -120,6 +120,23 @@ def test_the_command_writes_levels_that_apply_answers_with(tmp_path, monkeypatch
     assert written["level"].tolist() == [(*TREE, "")[place] for place in found.level]
 
 
+def test_rules_in_files_are_applied_to_folders(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows, site = drawn(2_000), pd.Series(np.arange(2_000) % 2, name="site")
+    fitted = TemperatureScaling().fit(rows)
+    scores = calibrated_scores(fitted, rows)
+    (tmp_path / "folder").mkdir()
+    table = pd.DataFrame(rows.proba, columns=NAMES).assign(site=np.arange(2_000) % 3)
+    table.to_parquet("folder/rows.parquet")
+    levels, groups = coarsen(scores, tree=TREE, accuracy=0.9), decide(scores, accuracy=0.9, by=site)
+    for name, rule in (("levels", levels), ("groups", groups)):
+        (tmp_path / f"{name}.json").write_bytes(dumps(rule.carried_by(fitted), class_names=NAMES))
+        assert main(["apply", f"{name}.json", "folder", "-o", name]) == 0
+    answers = pd.read_parquet("levels")["answer"]
+    assert [None if pd.isna(name) else name for name in answers] == levels.accept(scores).answer.tolist()
+    assert pd.read_parquet("groups")["accept"].tolist() == groups.accept(scores, table["site"]).tolist()
+
+
 def test_a_file_keeps_the_levels_and_refuses_others():
     rows = drawn(2_000)
     fitted = TemperatureScaling().fit(rows)
