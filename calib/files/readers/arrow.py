@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.ipc as pa_ipc
 import pyarrow.parquet as pq
+from pyarrow import types
 
 from calib.base.exceptions import InputError
 from calib.files.readers.arrow_messages import expanded_size
@@ -23,29 +24,36 @@ from calib.files.readers.tables import (
     as_numbers,
     as_text,
     check_distinct,
-    table_from_columns,
     whole_column,
 )
 
 #: Bytes of a Python object, for values inside lists and objects.
 OBJECT_BYTES = 100
+#: Types of single values beside numbers and text, and types whose bytes must be text.
+SINGLE = (types.is_boolean, types.is_decimal, types.is_null, types.is_date, types.is_time, types.is_timestamp)
+BYTES = (
+    types.is_binary,
+    types.is_large_binary,
+    types.is_fixed_size_binary,
+    types.is_binary_view,
+    types.is_string_view,
+)
 
 
 def read_parquet(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
     """Read a Parquet file, batch by batch; its footer is checked first."""
     data = whole(source, limits)
     file = pq.ParquetFile(pa.BufferReader(data))
-    schema, described = file.schema_arrow, file.metadata
-    limits.check_rows(described.num_rows)
-    limits.check_columns(described.num_columns)
+    schema, n_rows = file.schema_arrow, file.metadata.num_rows
+    limits.check_rows(n_rows)
+    limits.check_columns(file.metadata.num_columns)
     limits.check_expanded(size_of_pages(data), len(data))
     # Columns of other types are not decoded, and text stays dictionary-coded: repeats take no memory.
     usable = [field.name for field in schema if _is_usable(field.type)]
     coded = [field.name for field in schema if is_text(field.type)]
     file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=coded)
     batches = file.iter_batches(batch_size=65_536, use_threads=False, columns=usable)
-    table = _table_of_batches(batches, usable, described.num_rows, "parquet", limits, progress)
-    return replace(table, ignored=(*table.ignored, *(name for name in schema.names if name not in usable)))
+    return _table_of_batches(schema, batches, "parquet", limits, progress, n_rows)
 
 
 def read_feather(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
@@ -55,13 +63,12 @@ def read_feather(source: Source, limits: Limits, progress: Progress | None = Non
     expanded = sum(expanded_size(message) for message in pa_ipc.MessageReader.open_stream(stream))
     limits.check_expanded(expanded, len(data))
     reader = pa_ipc.open_stream(stream)
-    limits.check_columns(len(reader.schema))
-    return _table_of_batches(reader, reader.schema.names, None, "feather", limits, progress)
+    return _table_of_batches(reader.schema, reader, "feather", limits)
 
 
 def table_of_batch(batch: pa.RecordBatch) -> Table:
     """Return the columns of one batch that hold numbers, text or lists of these."""
-    return _table_of_usable(batch.schema, [batch], "parquet", Limits())
+    return _table_of_batches(batch.schema, [batch], "parquet", Limits())
 
 
 def gives_batches(data: Any) -> bool:
@@ -73,29 +80,56 @@ def table_of_stream(data: Any, limits: Limits, progress: Progress | None = None)
     """Return a table of what `gives_batches`, such as a frame of polars or a relation of DuckDB."""
     try:
         reader = pa.RecordBatchReader.from_stream(data)
-        limits.check_columns(len(reader.schema))
-        return _table_of_usable(reader.schema, reader, "frame", limits, progress)
+        return _table_of_batches(reader.schema, reader, "frame", limits, progress)
     except pa.ArrowException as error:
         reason = " ".join(str(error).split())[:160]
         raise InputError(f"the {type(data).__name__} cannot be read by Arrow: {reason}") from None
 
 
-def _table_of_usable(
+def _table_of_batches(
     schema: pa.Schema,
     batches: Iterable[pa.RecordBatch],
     format: str,
     limits: Limits,
     progress: Progress | None = None,
+    total: int | None = None,
 ) -> Table:
-    usable = [field.name for field in schema if _is_usable(field.type)]
+    limits.check_columns(len(schema))
     check_distinct(schema.names)
-    chosen = (batch.select(usable) for batch in batches)
-    table = _table_of_batches(chosen, usable, None, format, limits, progress)
-    return replace(table, ignored=(*table.ignored, *(name for name in schema.names if name not in usable)))
+    usable = [field.name for field in schema if _is_usable(field.type)]
+    kept: list[pa.RecordBatch] = []
+    n_rows = n_bytes = 0
+    for batch in batches:
+        batch = batch.select(usable)
+        batch.validate(full=True)
+        batch = pa.record_batch([_as_stored(column) for column in batch.columns], names=usable)
+        n_rows += batch.num_rows
+        n_bytes += batch.nbytes + sum(map(_repeated_bytes, batch.columns))
+        n_bytes += OBJECT_BYTES * sum(map(_cells_within, batch.columns))
+        limits.check_rows(n_rows)
+        limits.check_expanded(n_bytes, limits.expanded_bytes)
+        kept.append(batch)
+        if progress is not None and total:
+            progress(n_rows / total, "reading")
+    if n_rows == 0:
+        raise InputError("the file has no rows")
+    table = pa.Table.from_batches(kept)
+    del kept
+    held: dict[str, Any] = {}
+    for name in usable:
+        column, table = table.column(0), table.remove_column(0)  # which frees it
+        held[name] = column_values(column.combine_chunks())
+    ignored = tuple(name for name in schema.names if name not in held)
+    if any(isinstance(values, list) for values in held.values()):
+        lists = {name: _cells(values) for name, values in held.items()}
+        return replace(table_of_lists(lists, format, limits), ignored=ignored)
+    columns = {name: values for name, values in held.items() if values.ndim == 1}
+    matrices = {name: values for name, values in held.items() if values.ndim == 2}
+    return Table(format, columns, matrices, ignored)
 
 
 def is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return types.is_string(kind) or types.is_large_string(kind)
 
 
 @cache
@@ -103,19 +137,20 @@ def _stored(kind: pa.DataType) -> pa.DataType:
     """Return the plain type that a column is read as: of extensions, runs, views and bytes what they hold."""
     if isinstance(kind, pa.BaseExtensionType):
         return _stored(kind.storage_type)
-    if pa.types.is_run_end_encoded(kind):
+    if types.is_run_end_encoded(kind):
         return _stored(kind.value_type)
-    tests = ("string_view", "binary", "large_binary", "binary_view", "fixed_size_binary")
-    return pa.large_string() if any(getattr(pa.types, f"is_{each}")(kind) for each in tests) else kind
+    return pa.large_string() if any(is_kind(kind) for is_kind in BYTES) else kind
 
 
 def _as_stored(column: pa.Array) -> pa.Array:
     while isinstance(column.type, pa.BaseExtensionType):
         column = column.storage
-    if pa.types.is_run_end_encoded(column.type):
+    if types.is_run_end_encoded(column.type):
         return _as_stored(pc.run_end_decode(column))
+    if types.is_dictionary(column.type):  # small codes could not hold the words of all batches
+        return pa.DictionaryArray.from_arrays(column.indices.cast(pa.int32()), _as_stored(column.dictionary))
     try:
-        if pa.types.is_fixed_size_binary(column.type):
+        if types.is_fixed_size_binary(column.type):
             column = column.cast(pa.large_binary())
         return column if _stored(column.type) == column.type else column.cast(_stored(column.type))
     except pa.ArrowInvalid:
@@ -123,77 +158,27 @@ def _as_stored(column: pa.Array) -> pa.Array:
 
 
 def _is_list(kind: pa.DataType) -> bool:
-    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    return types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
 
 
 def _is_nested(kind: pa.DataType) -> bool:
     if _is_list(kind):
         return _is_usable(kind.value_type)
-    if pa.types.is_struct(kind):
+    if types.is_struct(kind):
         return all(_is_usable(kind.field(at).type) for at in range(kind.num_fields))
-    return bool(pa.types.is_map(kind)) and is_text(kind.key_type) and _is_number(kind.item_type)
+    return bool(types.is_map(kind)) and is_text(kind.key_type) and _is_number(kind.item_type)
 
 
 def _is_number(kind: pa.DataType) -> bool:
-    return pa.types.is_floating(kind) or pa.types.is_integer(kind)
+    return types.is_floating(kind) or types.is_integer(kind)
 
 
 @cache
 def _is_usable(kind: pa.DataType) -> bool:
     kind = _stored(kind)
-    if pa.types.is_dictionary(kind):
+    if types.is_dictionary(kind):
         return _is_usable(kind.value_type) and not _is_nested(kind.value_type)
-    if _is_nested(kind):
-        return True
-    temporal = (
-        pa.types.is_temporal(kind) and not pa.types.is_duration(kind) and not pa.types.is_interval(kind)
-    )
-    scalar = pa.types.is_decimal(kind) or pa.types.is_null(kind) or pa.types.is_boolean(kind)
-    return temporal or scalar or _is_number(kind) or is_text(kind)
-
-
-def _table_of_batches(
-    batches: Iterable[pa.RecordBatch],
-    names: Sequence[str],
-    total: int | None,
-    format: str,
-    limits: Limits,
-    progress: Progress | None,
-) -> Table:
-    check_distinct(names)
-    arrays_of: dict[str, list[Any]] = {name: [] for name in names}
-    n_rows = n_bytes = 0
-    for batch in batches:
-        batch.validate(full=True)
-        batch = pa.record_batch([_as_stored(column) for column in batch.columns], names=list(names))
-        n_rows += batch.num_rows
-        n_bytes += batch.nbytes + sum(map(_repeated_bytes, batch.columns))
-        n_bytes += OBJECT_BYTES * sum(map(_cells_within, batch.columns))
-        limits.check_rows(n_rows)
-        limits.check_expanded(n_bytes, limits.expanded_bytes)
-        for name, column in zip(names, batch.columns, strict=True):
-            arrays_of[name].append(column_values(column))
-        if progress is not None and total:
-            progress(n_rows / total, "reading")
-    if n_rows == 0:
-        raise InputError("the file has no rows")
-    columns: dict[str, np.ndarray] = {}
-    matrices: dict[str, np.ndarray] = {}
-    nested: dict[str, list[Any]] = {}
-    ignored: list[str] = []
-    for name in names:
-        arrays = arrays_of.pop(name)
-        if any(array is None for array in arrays):
-            ignored.append(name)
-        elif any(isinstance(array, list) for array in arrays) or len({a.shape[1:] for a in arrays}) > 1:
-            nested[name] = [cell for array in arrays for cell in _cells(array)]
-        else:
-            (columns if arrays[0].ndim == 1 else matrices)[name] = np.concatenate(arrays)
-    if not nested:
-        return replace(table_from_columns(columns, format=format, matrices=matrices), ignored=tuple(ignored))
-    plain = {name: _cells(array) for name, array in (columns | matrices).items()}
-    in_order = {name: (plain | nested)[name] for name in names if name not in ignored}
-    return replace(table_of_lists(in_order, format, limits), ignored=tuple(ignored))
+    return _is_nested(kind) or _is_number(kind) or is_text(kind) or any(is_kind(kind) for is_kind in SINGLE)
 
 
 def _cells(array: Any) -> list[Any]:
@@ -205,7 +190,7 @@ def _cells(array: Any) -> list[Any]:
 
 def _repeated_bytes(column: pa.Array) -> int:
     """Bytes of the text of a dictionary-coded column, written out row by row."""
-    if not pa.types.is_dictionary(column.type) or not is_text(column.type.value_type):
+    if not types.is_dictionary(column.type) or not is_text(column.type.value_type):
         return 0
     lengths = np.append(pc.binary_length(column.dictionary).fill_null(0).to_numpy(zero_copy_only=False), 0)
     rows = column.indices.fill_null(len(lengths) - 1).to_numpy(zero_copy_only=False)
@@ -216,7 +201,7 @@ def column_values(column: pa.Array) -> Any:
     """Return a NumPy array of numbers, (n, m) for lists; object array of text; None for any other type."""
     column = _as_stored(column)
     kind = column.type
-    if pa.types.is_dictionary(kind):
+    if types.is_dictionary(kind):
         words = column_values(column.dictionary)
         if words is None or words.ndim != 1:
             return None
@@ -227,20 +212,20 @@ def column_values(column: pa.Array) -> Any:
         return words[column.indices.fill_null(len(words) - 1).to_numpy(zero_copy_only=False).astype(np.int64)]
     if not _is_usable(kind):
         return None
-    if pa.types.is_floating(kind) or (pa.types.is_integer(kind) and column.null_count == 0):
+    if types.is_floating(kind) or (types.is_integer(kind) and column.null_count == 0):
         values = column.to_numpy(zero_copy_only=False)
         return as_numbers(values) if values.dtype.kind == "f" else values
-    if pa.types.is_integer(kind):
+    if types.is_integer(kind):
         return whole_column(column.to_pylist())
-    if pa.types.is_decimal(kind):
+    if types.is_decimal(kind):
         return column.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    if pa.types.is_null(kind):
+    if types.is_null(kind):
         return np.full(len(column), np.nan)
     if _is_list(kind) and _is_number(kind.value_type):
         return _matrix_of_lists(column)
     if _is_nested(kind):
         return column.to_pylist(maps_as_pydicts="strict")
-    return as_text((column.cast(pa.string()) if pa.types.is_temporal(kind) else column).to_pylist())
+    return as_text((column.cast(pa.string()) if types.is_temporal(kind) else column).to_pylist())
 
 
 def _matrix_of_lists(column: pa.Array) -> Any:
@@ -258,6 +243,6 @@ def _cells_within(column: pa.Array) -> int:
     if _is_list(kind) and not _is_number(kind.value_type):
         flat = column.flatten()
         return len(flat) + _cells_within(flat)
-    if pa.types.is_struct(kind):
+    if types.is_struct(kind):
         return sum(len(column) + _cells_within(part) for part in column.flatten())
-    return 2 * len(column.keys) if pa.types.is_map(kind) else 0
+    return 2 * len(column.keys) if types.is_map(kind) else 0

@@ -19,7 +19,6 @@ from calib.files.readers.tables import (
     as_text,
     check_words,
     repeated,
-    table_from_columns,
     whole_column,
 )
 
@@ -142,7 +141,7 @@ def table_of_lists(lists: Mapping[str, Sequence[Any] | np.ndarray], format: str,
     named = any(is_called(name, "classes") for name in columns)
     if not named and len({len(v) for v in (*columns.values(), *matrices.values())}) > 1:
         raise InputError("the lists of the JSON object have different lengths; one entry per row is needed")
-    return table_from_columns(columns, format=format, matrices=matrices)
+    return Table(format, columns, matrices)
 
 
 def _json_column(values: Sequence[Any], name: str) -> np.ndarray:

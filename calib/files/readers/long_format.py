@@ -11,7 +11,7 @@ from calib.files.readers.answers import ANOTHER, as_outcomes, classes_in
 from calib.files.readers.columns import is_whole
 from calib.files.readers.conventions import LABELS, PREFIX, SCALES, is_called, scale_of
 from calib.files.readers.source import Limits
-from calib.files.readers.tables import Table, as_keys, table_from_columns, words_in
+from calib.files.readers.tables import Table, as_keys, words_in
 
 #: Largest distance from 1 of a row's sum that covers all classes.
 SUM_TOLERANCE = 5e-3
@@ -109,7 +109,7 @@ def wide(table: Table, limits: Limits) -> Table:
             cells, _ = words_in(table.columns[column])
             if column != flags and (cells == cells[first][at]).all():  # columns about lines are dropped
                 columns[column] = table.columns[column][first]
-        return table_from_columns(columns, format=table.format)
+        return Table(table.format, columns)
     return table
 
 

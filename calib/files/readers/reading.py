@@ -20,7 +20,7 @@ from calib.files.readers.long_format import wide
 from calib.files.readers.nested import as_json, lists_in_texts, ranked_matrices, writes_lists
 from calib.files.readers.numpy import numbers_of, read_npy, read_npz
 from calib.files.readers.source import Limits, Progress, Source, open_source
-from calib.files.readers.tables import Table, as_numbers, frozen, table_from_columns, table_from_frame
+from calib.files.readers.tables import Table, as_numbers, frozen, table_from_frame
 from calib.files.readers.text import read_delimited
 
 NPY_MAGIC = b"\x93NUMPY"
@@ -130,7 +130,7 @@ def table_from(data: Any, limits: Limits | None = None, progress: Progress | Non
         columns, matrices = numbers_of(*ranked_matrices(columns, matrices))
         if matrices:
             return Table("npz", columns, {name: as_numbers(a) for name, a in matrices.items()})
-        return wide(table_from_columns(columns, format="frame"), limits)
+        return wide(Table("frame", columns), limits)
     if isinstance(data, (Table, str, bytes, bytearray, os.PathLike)) or hasattr(data, "read"):
         return read_table(data, limits=limits, progress=progress)
     return None

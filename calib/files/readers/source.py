@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import math
 import os
 import time
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -15,9 +15,6 @@ from typing import Any, BinaryIO
 
 from calib.base.exceptions import InputError
 from calib.files.readers.archives import refuse_damage
-
-#: Bytes of a gzip file that are expanded at a time.
-PIECE = 1 << 14
 
 #: Called with the share done (0..1) and a few words about the step.
 Progress = Callable[[float, str], None]
@@ -131,22 +128,12 @@ class Source:
 
 def open_source(source: Any, limits: Limits) -> Source:
     """Turn a path, bytes or a binary file object into a `Source`, checking its size."""
-    if isinstance(source, (str, os.PathLike)):
-        path = Path(source)
-        name = path.name.encode("utf-8", "replace").decode("utf-8")  # a name of other bytes, with ? for them
-        try:
-            directory, size = path.is_dir(), path.stat().st_size
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or "not a usable path"
-            raise InputError(f"cannot open {str(source)[:200]!r}: {reason}") from None
-        if directory:
-            raise InputError(f"{name!r} is a directory; name one file")
-        content: bytes | memoryview | Path = path
-    elif isinstance(source, Source):
-        name, size, content = source.name, source.size, source.content
+    if isinstance(source, Source):
+        opened = source
+    elif isinstance(source, (str, os.PathLike)):
+        opened = _on_disk(Path(source))
     elif isinstance(source, (bytes, bytearray, memoryview)):
-        name, content = "the file", bytes(source)
-        size = len(content)
+        opened = Source("the file", len(bytes(source)), bytes(source))
     elif hasattr(source, "read"):
         name = Path(str(getattr(source, "name", "the file"))).name
         if hasattr(source, "seek"):
@@ -154,17 +141,29 @@ def open_source(source: Any, limits: Limits) -> Source:
         content = source.read(limits.file_bytes + 1)
         if not isinstance(content, bytes):
             raise InputError(f"{name!r} must be opened in binary mode ('rb'); reading it gave text")
-        size = len(content)
+        opened = Source(name, len(content), content)
     else:
         raise InputError(f"source must be a path, bytes or a binary file; got {type(source).__name__}")
-    if size == 0:
-        raise InputError(f"{name!r} is empty: 0 bytes")
-    if size > limits.file_bytes:
+    if opened.size == 0:
+        raise InputError(f"{opened.name!r} is empty: 0 bytes")
+    if opened.size > limits.file_bytes:
         raise InputError(
-            f"{name!r} is larger than {_size(limits.file_bytes)} (limit file_bytes); pass a sample of the "
-            "rows, or Parquet or compressed NPZ with float32 values"
+            f"{opened.name!r} is larger than {_size(limits.file_bytes)} (limit file_bytes); pass a sample of "
+            "the rows, or Parquet or compressed NPZ with float32 values"
         )
-    return Source(name, size, content)
+    return opened
+
+
+def _on_disk(path: Path) -> Source:
+    name = path.name.encode("utf-8", "replace").decode("utf-8")  # a name of other bytes, with ? for them
+    try:
+        directory, size = path.is_dir(), path.stat().st_size
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a usable path"
+        raise InputError(f"cannot open {str(path)[:200]!r}: {reason}") from None
+    if directory:
+        raise InputError(f"{name!r} is a directory; name one file")
+    return Source(name, size, path)
 
 
 class Expander:
@@ -174,9 +173,9 @@ class Expander:
 
     def __init__(self, file: BinaryIO, stored: int, limits: Limits) -> None:
         self._file, self._stored, self._limits = file, stored, limits
-        self._inflate = zlib.decompressobj(31) if file.read(2) == b"\x1f\x8b" else None
+        is_gzip = file.read(2) == b"\x1f\x8b"
         file.seek(0)
-        self._waiting = b""
+        self._content = gzip.GzipFile(fileobj=file) if is_gzip else file
         self.expanded = 0
 
     def position(self) -> float:
@@ -189,32 +188,11 @@ class Expander:
 
     def read(self, n_bytes: int) -> bytes:
         """Return up to `n_bytes`; empty at the end."""
-        out = self._file.read(n_bytes) if self._inflate is None else self._expand(n_bytes)
+        with refuse_damage("file"):
+            out = self._content.read(n_bytes)
         self.expanded += len(out)
         self._limits.check_expanded(self.expanded, self._stored)
         return out
-
-    def _expand(self, n_bytes: int) -> bytes:
-        chunks: list[bytes] = []
-        missing = n_bytes
-        while missing > 0:
-            assert self._inflate is not None
-            if not self._waiting:
-                self._waiting = self._file.read(PIECE)
-                if not self._waiting:
-                    if not self._inflate.eof:
-                        raise InputError("the gzip file is cut short: its end is missing; copy it again")
-                    break
-            if self._inflate.eof:  # a gzip file may be several of them, one after another
-                if self._waiting[:2] != b"\x1f\x8b":
-                    break
-                self._inflate = zlib.decompressobj(31)
-            with refuse_damage("gzip file"):
-                chunk = self._inflate.decompress(self._waiting, missing)
-            self._waiting = self._inflate.unconsumed_tail or self._inflate.unused_data
-            chunks.append(chunk)
-            missing -= len(chunk)
-        return b"".join(chunks)
 
 
 def whole(source: Source, limits: Limits) -> bytes:
@@ -224,7 +202,4 @@ def whole(source: Source, limits: Limits) -> bytes:
 
 
 def _size(n_bytes: int) -> str:
-    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if n_bytes >= unit:
-            return f"{n_bytes / unit:.4g} {name}"
-    return f"{n_bytes} bytes"
+    return f"{n_bytes / 2**20:.4g} MiB"

@@ -30,9 +30,6 @@ class Table:
     #: Two-dimensional content, (n, m) float: arrays of NPY and NPZ, list columns of Parquet, nested lists of
     #: JSON
     matrices: Mapping[str, np.ndarray] = field(default_factory=dict)
-    #: (n, m) array: the floats of a file side by side: `columns` and matrices are views into it
-    packed: np.ndarray | None = None
-    packed_names: tuple[str, ...] = ()  #: Names of the columns of `packed`
     ignored: tuple[str, ...] = ()  #: Columns of types that hold neither numbers nor text
 
     def __post_init__(self) -> None:
@@ -43,8 +40,7 @@ class Table:
             for part in ("columns", "matrices"):
                 named = {one_line(name): values for name, values in getattr(self, part).items()}
                 object.__setattr__(self, part, named)
-            for part in ("packed_names", "ignored"):
-                object.__setattr__(self, part, tuple(map(one_line, getattr(self, part))))
+            object.__setattr__(self, "ignored", tuple(map(one_line, self.ignored)))
 
     @property
     def tabular(self) -> bool:
@@ -58,19 +54,14 @@ class Table:
 
     def matrix(self, names: Sequence[str]) -> np.ndarray:
         """Return the named numeric columns side by side, (n, len(names)), float32 or float64."""
-        position = {name: j for j, name in enumerate(self.packed_names)}
-        if self.packed is not None and all(name in position for name in names):
-            chosen = [position[name] for name in names]
-            if chosen == list(range(chosen[0], chosen[0] + len(chosen))):
-                return frozen(np.ascontiguousarray(self.packed[:, chosen[0] : chosen[0] + len(chosen)]))
-            return frozen(self.packed[:, chosen])
         columns = [as_float_column(self.columns[name], name) for name in names]
         if len({len(values) for values in columns}) > 1:
             sizes = ", ".join(
                 f"{name[:40]!r} {len(values):,}" for name, values in zip(names[:5], columns, strict=False)
             )
             raise InputError(f"the columns of scores have different numbers of rows: {sizes}")
-        return frozen(np.stack(columns, axis=1))
+        with np.errstate(invalid="ignore"):  # of a signalling NaN, which becomes a quiet one
+            return frozen(np.stack(columns, axis=1))
 
     def frame(self, max_rows: int | None = None) -> pd.DataFrame:
         """Return columns and matrices as one frame for preview; matrices become name[0], name[1], ..."""
@@ -161,36 +152,6 @@ def check_words(words: Iterable[str], what: str) -> None:
         check_characters(word, what)
 
 
-def table_from_columns(
-    columns: Mapping[str, np.ndarray], *, format: str, matrices: Mapping[str, np.ndarray] | None = None
-) -> Table:
-    """Make a `Table`, laying its float columns side by side (float32 when all of them are)."""
-    floats = [name for name, values in columns.items() if values.dtype.kind == "f"]
-    if len(floats) < 2:
-        return Table(format, dict(columns), dict(matrices or {}))
-    wide = any(columns[name].dtype.itemsize > 4 for name in floats)
-    packed = np.empty((len(columns[floats[0]]), len(floats)), np.float64 if wide else np.float32)
-    with np.errstate(invalid="ignore"):  # of a signalling NaN, which becomes a quiet one
-        for start in range(0, len(packed), 8192):
-            for j, name in enumerate(floats):
-                packed[start : start + 8192, j] = columns[name][start : start + 8192]
-    return packed_table(packed, floats, columns, format=format, matrices=matrices)
-
-
-def packed_table(
-    packed: np.ndarray,
-    packed_names: Sequence[str],
-    columns: Mapping[str, np.ndarray | None],
-    *,
-    format: str,
-    matrices: Mapping[str, np.ndarray] | None = None,
-) -> Table:
-    """Make a `Table` whose float columns are views into `packed`; `columns` gives the file order."""
-    views = {name: packed[:, j] for j, name in enumerate(packed_names)}
-    arrays = {name: views[name] if name in views else np.asarray(v) for name, v in columns.items()}
-    return Table(format, arrays, dict(matrices or {}), packed, tuple(packed_names))
-
-
 def table_from_frame(frame: pd.DataFrame) -> Table:
     """Make a `Table` of a pandas DataFrame; column names become str."""
     names = [str(name) for name in frame.columns]
@@ -207,7 +168,7 @@ def table_from_frame(frame: pd.DataFrame) -> Table:
                 columns[name] = series.to_numpy(dtype=np.float64, na_value=np.nan)
         else:
             columns[name] = as_text(series.tolist())
-    return table_from_columns(columns, format="frame")
+    return Table("frame", columns)
 
 
 def whole_column(values: Sequence[int | None]) -> np.ndarray:

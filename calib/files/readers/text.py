@@ -18,7 +18,7 @@ import pyarrow.csv as pa_csv
 
 from calib.base.exceptions import InputError
 from calib.files.readers.source import Expander, Limits, Progress, Source
-from calib.files.readers.tables import Table, check_distinct, one_line, packed_table
+from calib.files.readers.tables import Table, check_distinct, one_line
 
 #: Bytes parsed at a time; tables of `MANY_COLUMNS` take `WIDE` times as much.
 BLOCK, WIDE, MANY_COLUMNS = 1 << 20, 8, 100
@@ -232,8 +232,9 @@ def _read(
 ) -> Table:
     # Positions as names inside pyarrow: real names may hold anything.
     keys = [str(j) for j in range(len(dialect.names))]
-    floats = [key for key, is_number in zip(keys, numeric, strict=True) if is_number]
-    texts = [key for key, is_number in zip(keys, numeric, strict=True) if not is_number]
+    kinds = {
+        key: pa.float64() if is_number else pa.string() for key, is_number in zip(keys, numeric, strict=True)
+    }
     options: dict[str, Any] = {
         "read_options": pa_csv.ReadOptions(
             column_names=keys,
@@ -243,13 +244,12 @@ def _read(
         ),
         "parse_options": pa_csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
         "convert_options": pa_csv.ConvertOptions(
-            column_types=dict.fromkeys(floats, pa.float64()) | dict.fromkeys(texts, pa.string()),
+            column_types=kinds,
             null_values=NULLS,
             decimal_point=dialect.decimal if dialect.decimal != dialect.delimiter else ".",
         ),
     }
-    blocks: list[np.ndarray] = []
-    strings: dict[str, list[pa.Array]] = {key: [] for key in texts}
+    batches: list[pa.RecordBatch] = []
     n_rows = 0
     with source.open() as file:
         lines = TrimmedText(file, source.size, limits)
@@ -259,38 +259,19 @@ def _read(
             n_rows += batch.num_rows
             limits.check_rows(n_rows)
             limits.check_expanded(n_rows * len(keys) * 8, source.size)
-            blocks.append(_side_by_side(batch, floats))
-            for key in texts:
-                strings[key].append(batch.column(key))
+            batches.append(batch)
             if progress is not None:
                 progress(min(lines.position(), 1.0), "reading")
         del lines
     # A thread of pyarrow lets go of it last. If Python ended meanwhile, it would abort the process.
     let_go.wait(LONGEST_WAIT)
-    packed = np.empty((n_rows, len(floats)))
-    while blocks:  # each block is freed before the next is copied: the peak is one table, not two
-        block = blocks.pop()
-        packed[n_rows - len(block) : n_rows] = block
-        n_rows -= len(block)
-    name_of = dict(zip(keys, dialect.names, strict=True))
-    columns: dict[str, np.ndarray | None] = dict.fromkeys(dialect.names)
-    converted: dict[str, np.ndarray] = {}
-    for key in texts:
-        values = _text_or_numbers(
-            pa.chunked_array(strings.pop(key), pa.string()), dialect.decimal, name_of[key]
-        )
-        if values.dtype.kind == "f":
-            converted[name_of[key]] = values
-        else:
-            columns[name_of[key]] = values
-    if converted:
-        packed = np.column_stack([packed, *converted.values()])
-    return packed_table(packed, [*(name_of[key] for key in floats), *converted], columns, format="csv")
-
-
-def _side_by_side(batch: pa.RecordBatch, keys: list[str]) -> np.ndarray:
-    columns = [batch.column(key).to_numpy(zero_copy_only=False) for key in keys]
-    return np.array(columns).T if keys else np.empty((batch.num_rows, 0))
+    table = pa.Table.from_batches(batches, pa.schema(kinds))
+    del batches
+    columns: dict[str, np.ndarray] = {}
+    for name, is_number in zip(dialect.names, numeric, strict=True):
+        column, table = table.column(0), table.remove_column(0)  # which frees it
+        columns[name] = column.to_numpy() if is_number else _text_or_numbers(column, dialect.decimal, name)
+    return Table("csv", columns)
 
 
 def _text_or_numbers(column: pa.ChunkedArray, decimal: str, name: str) -> np.ndarray:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from calib.data.predictions import Announcement, Predictions
-from calib.files.readers.tables import Table, frozen, packed_table
+from calib.files.readers.tables import Table, frozen
 
 PLAIN = (type(None), bool, int, float, str)
 #: Types of calib that may be sent, with their subclasses: all are dataclasses or estimators.
@@ -59,11 +59,8 @@ class Packer:
             return {"table": columns, "index": self._packed_array(value.index.to_numpy())}
         if id(value) in self._described:
             return {"again": self._described[id(value)][0]}
-        if isinstance(value, Table):  # some columns are views of `packed`
-            own = {
-                name: None if name in value.packed_names else cells for name, cells in value.columns.items()
-            }
-            return {"file": self.pack({**vars(value), "columns": own})}
+        if isinstance(value, Table):
+            return {"file": self.pack(vars(value))}
         if (name := _name_of(value)) == ROWS:  # a worker searches for no clusters, and sorts nothing again
             clusters = None if value.clusters.independent else value.clusters
             held = [value.predictions, list(value.reduced), clusters, value.suspected]
@@ -167,13 +164,11 @@ def _evidence(predictions: Announcement, problems: Sequence[Any], clusters: Any,
     return evidence
 
 
-def _table(columns: Any, packed: Any, packed_names: Any, format: str, matrices: Any, ignored: Any) -> Table:
-    table = Table(format, columns, matrices)
-    if packed is not None:
-        table = packed_table(packed, packed_names, columns, format=format, matrices=matrices)
+def _table(**parts: Any) -> Table:
+    table = Table(**parts)
     for array in (*table.columns.values(), *table.matrices.values()):
         frozen(array)
-    return replace(table, ignored=ignored)
+    return table
 
 
 def n_bytes(value: Any) -> int:
