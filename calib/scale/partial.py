@@ -14,7 +14,7 @@ from calib.base.exceptions import InputError
 from calib.evidence.cell_sums import UNITS, CellAdder, CellSums, added, exact_units, integer_pair, two_sum
 from calib.evidence.sums import LOSSES, SummedRows
 from calib.files.findings.examination import examine
-from calib.files.findings.order import shuffled_words
+from calib.files.findings.labels import shuffled_words
 from calib.files.readers.arrow import table_of_batch
 from calib.scale.batches import Batch, BatchReader, Fault, check_streamed, in_order
 from calib.scale.parts import Part

@@ -14,7 +14,7 @@ from calib.base.exceptions import InputError
 from calib.data.defaults import N_BINS
 from calib.data.notions import Notion
 from calib.evidence.sums import SummedRows
-from calib.files.findings.sample import class_faults
+from calib.files.findings.rows import class_faults
 from calib.scale.partial import combined
 from calib.stats.measures import MEASURES
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -123,12 +124,19 @@ class AcceptedFix:
 
 def effect_of(before: RawPredictions, after: RawPredictions) -> Effect:
     """Return the effect of a fix, from the data before and after."""
-    return Effect(
-        (before.n_samples, after.n_samples),
-        (accuracy_of(before), accuracy_of(after)),
-        (_sum_range(before), _sum_range(after)),
-        (_lowest(before), _lowest(after)),
-        (_n_clusters(before), _n_clusters(after)),
+    return Effect(*zip(_measured(before), _measured(after), strict=True))
+
+
+def _measured(raw: RawPredictions) -> tuple[Any, ...]:
+    sums, scores = row_sums(raw.proba), confidences(raw)
+    sums, usable = sums[np.isfinite(sums)], np.isfinite(scores)
+    probable = usable.any() and is_within(raw.proba[usable])
+    return (
+        raw.n_samples,
+        accuracy_of(raw),
+        (float(sums.min()), float(sums.max())) if len(sums) else (np.nan, np.nan),
+        float(scores[usable].min()) if probable else np.nan,
+        0 if raw.cluster is None else len(pd.unique(raw.cluster)),
     )
 
 
@@ -148,27 +156,11 @@ def accuracy_of(raw: RawPredictions) -> float:
     return float((predicted == codes)[answered].mean()) if answered.any() else float("nan")
 
 
-def _sum_range(raw: RawPredictions) -> tuple[float, float]:
-    sums = row_sums(raw.proba)
-    finite = sums[np.isfinite(sums)]
-    return (float(finite.min()), float(finite.max())) if len(finite) else (float("nan"), float("nan"))
-
-
 def confidences(raw: RawPredictions) -> np.ndarray:
     if "scores" in raw.has:
         return raw.proba.max(axis=1)
     score: np.ndarray = raw.proba[:, 0]
     return np.maximum(score, 1.0 - score) if "event" in raw.has else score
-
-
-def _lowest(raw: RawPredictions) -> float:
-    scores = confidences(raw)
-    usable = scores[np.isfinite(scores)]
-    return float(usable.min()) if len(usable) and is_within(raw.proba[np.isfinite(scores)]) else float("nan")
-
-
-def _n_clusters(raw: RawPredictions) -> int:
-    return 0 if raw.cluster is None else len(pd.unique(raw.cluster))
 
 
 def counted(n: int, noun: str, verb: tuple[str, str] | None = None) -> str:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
-from calib.data.matrices import row_sums
 from calib.files.findings.codes import Finding, counted, some
 from calib.files.readers.answers import as_outcomes, classes_in, codes_of
 from calib.files.readers.columns import is_row_number
 from calib.files.readers.conventions import is_called
-from calib.files.readers.raw_predictions import LOG_SUM_TOLERANCE, RawPredictions
+from calib.files.readers.raw_predictions import RawPredictions
 from calib.files.readers.tables import some_names
 
 
@@ -24,24 +22,12 @@ def find_doubt(raw: RawPredictions) -> Finding | None:
 
 def find_index_column(raw: RawPredictions) -> Finding | None:
     """Find a column of row numbers among the scores of a matrix without names."""
-    if "vector" not in raw.has or raw.n_classes < 2 or raw.n_samples < 3:
-        return None
-    for j in (0, raw.n_classes - 1):
-        column = raw.proba[:, j]
-        counts = is_row_number(column)
-        whole = counts or (column.max() > raw.n_classes and pd.Series(column).is_unique)
-        if not whole or not (column == np.floor(column)).all():
-            continue
-        rest = row_sums(np.delete(raw.proba, j, axis=1))
-        with np.errstate(over="ignore"):  # of numbers near the largest; their median is infinite then
-            off = np.median(np.abs(rest - 1.0))
-        if counts or off <= LOG_SUM_TOLERANCE:
-            return Finding(
-                "index_column",
-                f"column {j} ({raw.names[j]!r}) holds the row numbers {column[0]:g}, {column[1]:g}, "
-                f"{column[2]:g}, ... and not scores of a class; drop it.",
-                columns=(raw.names[j],),
-            )
+    columns = (0, raw.n_classes - 1) if "vector" in raw.has and raw.n_classes > 1 else ()
+    for j in columns:
+        if is_row_number(raw.proba[:, j]):
+            what = f"column {j} ({raw.names[j]!r}) holds the row numbers {raw.proba[0, j]:g}, "
+            how = f"{raw.proba[1, j]:g}, ... and not scores of a class; drop it."
+            return Finding("index_column", what + how, columns=(raw.names[j],))
     return None
 
 

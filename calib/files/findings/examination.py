@@ -21,9 +21,8 @@ from calib.files.findings.column_findings import (
     find_index_column,
 )
 from calib.files.findings.labels import find_label_faults
-from calib.files.findings.sample import find_class_faults, find_overlap
+from calib.files.findings.rows import find_class_faults, find_copies, find_overlap, find_rows_together
 from calib.files.findings.scores import find_confidence_faults, find_not_finite, find_scale, has_scores
-from calib.files.findings.together import find_copies, find_rows_together
 from calib.files.readers.raw_predictions import (
     RawPredictions,
     RemedyError,
@@ -132,20 +131,19 @@ class Examination:
 
     def frame(self) -> pd.DataFrame:
         """Return the findings as a table."""
-        return pd.DataFrame(
-            [
-                {
-                    "severity": finding.severity,
-                    "code": finding.code,
-                    "message": finding.message,
-                    "rows": len(finding.rows),
-                    "columns": ", ".join(finding.columns[:10]),
-                    "fix": finding.fix is not None,
-                }
-                for finding in self.findings
-            ],
-            columns=["severity", "code", "message", "rows", "columns", "fix"],
-        )
+        columns = ["severity", "code", "message", "rows", "columns", "fix"]
+        lines = [
+            (
+                each.severity,
+                each.code,
+                each.message,
+                len(each.rows),
+                ", ".join(each.columns[:10]),
+                bool(each.fix),
+            )
+            for each in self.findings
+        ]
+        return pd.DataFrame(lines, columns=columns)
 
 
 def examine(
@@ -240,42 +238,39 @@ def _raw_of_input(
     limits: Limits | None,
     progress: Progress | None,
 ) -> tuple[RawPredictions, RawPredictions | None]:
+    """Return the rows of an input of any kind, and calibration rows if it is a file that holds both."""
     if isinstance(data, tuple) and len(data) == 2 and labels is None and np.ndim(data[0]) == 2:
         data, labels = data
-    other = None
-    if isinstance(data, RawPredictions):
-        raw = data
-    elif isinstance(data, Predictions):
-        raw = RawPredictions(
-            data.proba, data.labels, data.class_names, scale="probabilities", weight=data.sample_weight,
-            cluster=data.cluster,
-        )  # fmt: skip
-    elif isinstance(data, Announcement):
-        raw = raw_announcement(data)
-    elif (table := table_from(data, limits, progress)) is not None:
-        raw_by_part = {"evaluation": raw_of(table, roles)} if roles else divide(table)
-        raw = raw_by_part.get("evaluation") or next(iter(raw_by_part.values()))
-        other = raw_by_part.get("calibration") if len(raw_by_part) > 1 else None
+    raw_by_part: Mapping[str, RawPredictions]
+    if (table := table_from(data, limits, progress)) is None:
+        raw_by_part = {"evaluation": _raw_of_rows(data)}
     else:
-        matrix = _matrix(data)
-        raw = RawPredictions(matrix, kind="vectors" if matrix.shape[1] > 1 else "binary")
+        raw_by_part = {"evaluation": raw_of(table, roles)} if roles else divide(table)
+    raw = raw_by_part.get("evaluation") or next(iter(raw_by_part.values()))
+    other = raw_by_part.get("calibration") if len(raw_by_part) > 1 else None
     if labels is not None:
         raw = with_labels(raw, labels, limits=limits)
-    if class_names is not None and "event" in raw.has:
-        raw = replace(raw, class_names=as_names(class_names, 2))
-    elif class_names is not None:
-        raw = replace(raw, class_names=as_names(class_names, raw.n_classes))
+    if class_names is not None:
+        raw = replace(raw, class_names=as_names(class_names, 2 if "event" in raw.has else raw.n_classes))
     if ids is not None:
         raw = replace(raw, ids=np.asarray(plain(ids)))
     return raw, other
 
 
-def _matrix(data: Any) -> np.ndarray:
+def _raw_of_rows(data: Any) -> RawPredictions:
+    if isinstance(data, RawPredictions):
+        return data
+    if isinstance(data, Predictions):
+        further: dict[str, Any] = {"weight": data.sample_weight, "cluster": data.cluster}
+        return RawPredictions(data.proba, data.labels, data.class_names, scale="probabilities", **further)
+    if isinstance(data, Announcement):
+        return raw_announcement(data)
     data = plain(data)
     if isinstance(data, np.ndarray) and data.dtype.kind == "f":
         data = as_numbers(data)  # float16 becomes float32, as in a file
     scores = as_floats(data, ndim=None, what="scores")
-    return as_floats(scores[:, None] if scores.ndim == 1 else scores, ndim=2, what="scores")
+    matrix = as_floats(scores[:, None] if scores.ndim == 1 else scores, ndim=2, what="scores")
+    return RawPredictions(matrix, kind="vectors" if matrix.shape[1] > 1 else "binary")
 
 
 def examine_parts(

@@ -1,4 +1,4 @@
-"""Findings about labels: missing, unknown or wrongly numbered."""
+"""Findings about labels: missing, unknown, wrongly numbered, or in another order than columns or rows."""
 
 from __future__ import annotations
 
@@ -10,13 +10,23 @@ import numpy as np
 import pandas as pd
 
 from calib.files.findings.codes import Finding, Repair, confidences, counted, some
-from calib.files.findings.order import find_order_fault, minus_one, whole_numbers
 from calib.files.readers.answers import classes_in, missing_cells, nearly_same
-from calib.files.readers.raw_predictions import RawPredictions, label_text
+from calib.files.readers.raw_predictions import RawPredictions
 from calib.files.readers.tables import some_names, words_in
 
 #: P-value below which rows without labels have other confidences (Kolmogorov & Smirnov).
 OTHER_P_VALUE = 1e-3
+#: Least gain in accuracy (beside 4 standard errors) of another reading of the labels, on held-out rows.
+ACCURACY_GAIN = 0.1
+STANDARD_ERRORS = 4.0
+#: A model is at chance within this number of standard errors of unrelated labels' accuracy.
+CHANCE_ERRORS = 3.0
+#: Least excess of mean confidence over accuracy at which a model at chance counts as sure.
+CONFIDENCE_GAP = 0.2
+#: Fewest labelled rows that say anything about order.
+MIN_ROWS = 30
+#: Most classes with a table of L * L counts.
+MAX_MATCHED = 2_000
 
 
 def find_label_faults(raw: RawPredictions) -> list[Finding]:
@@ -32,7 +42,7 @@ def find_label_faults(raw: RawPredictions) -> list[Finding]:
     else:
         codes = raw.codes
         assert codes is not None
-        unknown = (codes < 0) & ~missing_cells(labels)
+        unknown = _unknown(raw)
         fault = _unknown_labels(raw, unknown) if unknown.any() else find_order_fault(raw, codes)
         found = [_assumed_names(raw), *found, fault]
     return [each for each in found if each is not None]
@@ -132,13 +142,10 @@ def _mismatch(raw: RawPredictions) -> Finding | None:
 
 
 def _unknown_labels(raw: RawPredictions, unknown: np.ndarray) -> Finding:
+    """Explain labels that name no class: they count from 1, are written in another way, or are strays."""
     assert raw.labels is not None
-    rows = np.flatnonzero(unknown)
-    numbers = whole_numbers(raw.labels)
-    if numbers is None:
-        return _unmatched_names(raw, rows)
-    present = numbers[~missing_cells(raw.labels)]
-    if present.min() == 1 and present.max() == raw.n_classes:
+    rows, numbers = np.flatnonzero(unknown), whole_numbers(raw.labels)
+    if numbers is not None and (np.nanmin(numbers), np.nanmax(numbers)) == (1, raw.n_classes):
         return Finding(
             "labels_one_based",
             f"labels run from 1 to {raw.n_classes} for {raw.n_classes} classes: they count from 1. The "
@@ -146,44 +153,28 @@ def _unknown_labels(raw: RawPredictions, unknown: np.ndarray) -> Finding:
             rows,
             repair=minus_one,
         )
-    values = pd.unique(raw.labels[rows])
-    listed = ", ".join(map(label_text, values[:5])) + (", ..." if len(values) > 5 else "")
-    drop = None if len(rows) == raw.n_samples else lambda data: data.take(~_unknown(data))
-    how_many = f"{len(rows):,} of {counted(raw.n_samples, 'label')}"
-    be = "is" if len(rows) == 1 else "are"
-    what = f"{how_many} {be} not among the classes {some_names(raw.names)}: {listed} ({some(rows)}). "
-    advice = "Name the columns like the labels, or correct the labels."
-    how = f"The fix removes {'that row' if len(rows) == 1 else 'those rows'}." if drop else advice
-    return Finding("label_out_of_range", what + how, rows, repair=drop)
+    stray = classes_in(raw.labels[rows])
+    same = nearly_same(stray, raw.names)
+    few = len(rows) < 0.5 * raw.n_samples
+    how = "The fix removes those rows." if few else "Name the columns like the labels."
+    repair: Repair | None = (lambda data: data.take(~_unknown(data))) if few else None
+    if len(same) == len(stray) == len({*same.values()}):
+        how = "They match when case, spaces and punctuation are ignored; the fix renames them."
+        repair = partial(_renamed, names=same)
+    return Finding(
+        "label_names_unmatched" if numbers is None else "label_out_of_range",
+        f"{len(rows):,} of {counted(raw.n_samples, 'label', ('is', 'are'))} not among the classes "
+        f"{some_names(raw.names)}: {some_names(stray)} ({some(rows)}). {how}",
+        rows,
+        stray,
+        repair,
+    )
 
 
 def _unknown(data: RawPredictions) -> np.ndarray:
-    codes = data.codes
-    assert codes is not None
+    assert data.codes is not None
     assert data.labels is not None
-    return (codes < 0) & ~missing_cells(data.labels)
-
-
-def _unmatched_names(raw: RawPredictions, rows: np.ndarray) -> Finding:
-    """Match text labels that equal no class, up to case and marks."""
-    assert raw.labels is not None
-    seen = classes_in(raw.labels)
-    stray = [label for label in seen if label not in raw.names]
-    same = nearly_same(stray, raw.names)
-    few = len(rows) < 0.5 * raw.n_samples
-    advice = "The fix removes those rows." if few else "Name the columns like the labels."
-    repair: Repair | None = (lambda data: data.take(~_unknown(data))) if few else None
-    if len(same) == len(stray) == len({*same.values()}):
-        advice = "They match when case, spaces and punctuation are ignored; the fix renames them."
-        repair = partial(_renamed, names=same)
-    return Finding(
-        "label_names_unmatched",
-        f"{counted(len(stray), 'label name', ('matches', 'match'))} no class: {some_names(stray)}; the "
-        f"classes are {some_names(raw.names)}. {advice}",
-        rows,
-        tuple(stray),
-        repair,
-    )
+    return (data.codes < 0) & ~missing_cells(data.labels)
 
 
 def _renamed(data: RawPredictions, names: Mapping[str, str]) -> RawPredictions:
@@ -193,3 +184,114 @@ def _renamed(data: RawPredictions, names: Mapping[str, str]) -> RawPredictions:
         return replace(data, labels=labels)
     cells = data.predicted if data.ranked is None else data.ranked.ravel()
     return replace(data, labels=labels, class_names=classes_in(cells, labels))
+
+
+def find_order_fault(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
+    """Return why labels disagree with the scores, if a fault explains it better than a poor model."""
+    return _shifted_by_one(raw, codes) or _column_order(raw, codes) or _shuffled(raw, codes)
+
+
+def whole_numbers(labels: np.ndarray) -> np.ndarray | None:
+    """Labels as float64 if all labels, except missing ones, are numbers; else None."""
+    if labels.dtype != object:
+        return labels.astype(np.float64)
+    codes, words = words_in(labels)
+    numbers = pd.to_numeric(pd.Series(words, dtype=object), errors="coerce").to_numpy(dtype=np.float64)
+    strange = any(word and np.isnan(number) for word, number in zip(words, numbers, strict=True))
+    return None if strange else numbers[codes]
+
+
+def minus_one(data: RawPredictions) -> RawPredictions:
+    assert data.labels is not None
+    numbers = whole_numbers(data.labels)
+    assert numbers is not None
+    lower = numbers - 1.0
+    return replace(data, labels=lower if np.isnan(lower).any() else lower.astype(np.int64))
+
+
+def _better(after: np.ndarray, before: np.ndarray) -> bool:
+    """Whether another reading has more hits than this reading, by more than bias or chance."""
+    gain = after.mean() - before.mean()
+    spread = np.sqrt(max(before.mean() * (1 - before.mean()), 0.25 / len(before)) / len(before))
+    return bool(gain >= ACCURACY_GAIN and gain >= STANDARD_ERRORS * spread)
+
+
+def _shifted_by_one(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
+    """Find labels that count from 1 although no label is L, so that none is out of range."""
+    true = codes[codes >= 0]
+    if raw.labels is None or raw.labels_are_names or len(true) < MIN_ROWS or true.min() < 1:
+        return None
+    predicted = raw.highest[0][codes >= 0]
+    lower, same = predicted == true - 1, predicted == true
+    if whole_numbers(raw.labels) is None or not _better(lower, same):
+        return None
+    return Finding(
+        "labels_one_based",
+        f"no label is 0, and accuracy rises from {same.mean():.3f} to {lower.mean():.3f} when 1 is "
+        "subtracted: labels count from 1. The fix subtracts 1.",
+        repair=minus_one,
+        severity="warning",
+    )
+
+
+def _column_order(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
+    """Find a permutation of columns, on half of the rows, that makes the other half more accurate."""
+    size = raw.n_classes
+    predicted, true = raw.highest[0][codes >= 0], codes[codes >= 0]
+    if len(true) < MIN_ROWS or not 2 <= size <= MAX_MATCHED:
+        return None
+    from scipy.optimize import linear_sum_assignment  # slow to import, seldom needed
+
+    # Columns without evidence stay where they are.
+    pairs = np.bincount(predicted[::2] * size + true[::2], minlength=size**2).reshape(size, size)
+    order = linear_sum_assignment(pairs + 1e-3 * np.eye(size), maximize=True)[1]
+    moved = np.flatnonzero(order != np.arange(size))
+    tops, labels = predicted[1::2], true[1::2]
+    if not len(moved) or not _better(order[tops] == labels, tops == labels):
+        return None
+    first = moved[0]
+    return Finding(
+        "column_order",
+        f"columns are not in the order of the labels: rows labelled {raw.names[order[first]]!r} are "
+        f"predicted as {raw.names[first]!r}, and accuracy rises from {np.mean(predicted == true):.3f} to "
+        f"{np.mean(order[predicted] == true):.3f} with {len(moved)} columns reordered. The fix does so.",
+        columns=tuple(raw.names[j] for j in moved),
+        repair=lambda data: replace(data, proba=np.ascontiguousarray(data.proba[:, np.argsort(order)])),
+    )
+
+
+def _shuffled(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
+    """Find accuracy at chance although the model is sure: labels belong to other rows."""
+    n = len(codes)
+    if n < MIN_ROWS or (codes < 0).any():
+        return None
+    predicted = raw.highest[0]
+    tops, true = (np.bincount(classes, minlength=raw.n_classes) for classes in (predicted, codes))
+    message = shuffled_words(tops, true, int(np.sum(predicted == codes)), _mean_confidence(raw))
+    how = "Export scores and labels again from the same loop."
+    return None if message is None else Finding("labels_shuffled", f"{message} {how}")
+
+
+def shuffled_words(predicted: np.ndarray, true: np.ndarray, n_right: int, confidence: float) -> str | None:
+    """Say that labels look shuffled against the rows, if accuracy is at chance although the model is sure."""
+    n = int(true.sum())
+    chance, accuracy = float((predicted / n) @ (true / n)), n_right / n
+    spread = np.sqrt(max(chance * (1 - chance), 1e-4) / n)
+    if (
+        n < MIN_ROWS
+        or np.count_nonzero(true) < 2  # one class says nothing about order
+        or chance > 0.95
+        or accuracy > chance + CHANCE_ERRORS * spread
+        or confidence < accuracy + CONFIDENCE_GAP
+    ):
+        return None
+    return (
+        f"accuracy is {accuracy:.3f}, as for labels unrelated to the rows ({chance:.3f}), while the mean "
+        f"confidence is {confidence:.3f}: labels look shuffled against the rows."
+    )
+
+
+def _mean_confidence(raw: RawPredictions) -> float:
+    """Mean confidence; 0 if the scores are not on the scale of probabilities."""
+    top = raw.proba.max(axis=1)
+    return float(top.mean()) if raw.proba.min() >= 0.0 and top.max() <= 1.0 + 1e-6 else 0.0
