@@ -11,6 +11,7 @@ import pandas as pd
 
 from calib.files.findings.codes import Finding, Repair, confidences, counted, some
 from calib.files.readers.answers import classes_in, missing_cells, nearly_same
+from calib.files.readers.columns import is_within
 from calib.files.readers.raw_predictions import RawPredictions
 from calib.files.readers.tables import some_names, words_in
 
@@ -82,7 +83,7 @@ def find_missing_labels(raw: RawPredictions) -> Finding | None:
         f"({held}{some(rows)}). {_other_confidences(raw, missing)}The fix removes "
         f"{'that row' if len(rows) == 1 else 'those rows'}.",
         rows,
-        repair=_labelled,
+        repair=lambda data: data.take(~missing_cells(np.asarray(data.labels)) | data.abstained),
     )
 
 
@@ -106,10 +107,6 @@ def _other_confidences(raw: RawPredictions, missing: np.ndarray) -> str:
         f"{labelled.mean():.3f} of the labelled rows{beyond}. Results hold only for rows like the labelled "
         "rows. "
     )
-
-
-def _labelled(data: RawPredictions) -> RawPredictions:
-    return data if data.labels is None else data.take(~missing_cells(data.labels) | data.abstained)
 
 
 def _too_many_labels(raw: RawPredictions) -> Finding | None:
@@ -267,7 +264,8 @@ def _shuffled(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
         return None
     predicted = raw.highest[0]
     tops, true = (np.bincount(classes, minlength=raw.n_classes) for classes in (predicted, codes))
-    message = shuffled_words(tops, true, int(np.sum(predicted == codes)), _mean_confidence(raw))
+    confidence = float(raw.highest[1].mean()) if is_within(raw.proba) else 0.0
+    message = shuffled_words(tops, true, int(np.sum(predicted == codes)), confidence)
     how = "Export scores and labels again from the same loop."
     return None if message is None else Finding("labels_shuffled", f"{message} {how}")
 
@@ -289,9 +287,3 @@ def shuffled_words(predicted: np.ndarray, true: np.ndarray, n_right: int, confid
         f"accuracy is {accuracy:.3f}, as for labels unrelated to the rows ({chance:.3f}), while the mean "
         f"confidence is {confidence:.3f}: labels look shuffled against the rows."
     )
-
-
-def _mean_confidence(raw: RawPredictions) -> float:
-    """Mean confidence; 0 if the scores are not on the scale of probabilities."""
-    top = raw.proba.max(axis=1)
-    return float(top.mean()) if raw.proba.min() >= 0.0 and top.max() <= 1.0 + 1e-6 else 0.0

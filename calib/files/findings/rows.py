@@ -118,7 +118,7 @@ def find_rows_together(raw: RawPredictions) -> Finding | None:
             "Floors, tests and intervals allow for it, and splits and folds keep clusters on one side. The "
             "fix, as --independent, undoes this: each row then stands alone.",
             columns=(name,),
-            repair=_independent,
+            repair=lambda data: _in_clusters(data, np.arange(data.n_samples), None),
         )
     if copies_in(raw) is not None:
         return None
@@ -166,15 +166,14 @@ def _clustered(cluster: np.ndarray, usable: np.ndarray, column: str) -> Any:
         if every is None:
             every = len(usable) + np.arange(len(usable))
             every[usable] = cluster
-        roles = data.roles if data.roles is None else replace(data.roles, cluster=column or None)
-        return replace(data, cluster=every, roles=roles)
+        return _in_clusters(data, every, column or None)
 
     return repair
 
 
-def _independent(data: RawPredictions) -> RawPredictions:
-    roles = None if data.roles is None else replace(data.roles, cluster=None)
-    return replace(data, cluster=np.arange(data.n_samples), roles=roles)
+def _in_clusters(data: RawPredictions, cluster: np.ndarray, column: str | None) -> RawPredictions:
+    roles = None if data.roles is None else replace(data.roles, cluster=column)
+    return replace(data, cluster=cluster, roles=roles)
 
 
 def _further(raw: RawPredictions) -> dict[str, np.ndarray]:
@@ -202,7 +201,10 @@ def find_overlap(raw: RawPredictions, calibration: RawPredictions | None) -> Fin
     by_id = raw.ids is not None and calibration.ids is not None
     again = _recurring(raw, calibration)
     share = float(again.mean())
-    if not again.any() or (not by_id and again.sum() <= _most_by_chance(raw, calibration)):
+    if not again.any():
+        return None
+    copied = any(copies_in(each) is not None for each in (raw, calibration))
+    if not by_id and again.sum() <= most_by_chance(raw_keys(raw), raw_keys(calibration), copied=copied):
         return None
     rows = np.flatnonzero(again)
     return Finding(
@@ -215,11 +217,6 @@ def find_overlap(raw: RawPredictions, calibration: RawPredictions | None) -> Fin
         repair=None if again.all() else (lambda data: data.take(~_recurring(data, calibration))),
         severity="warning" if by_id or share > NOTE_OVERLAP else "note",
     )
-
-
-def _most_by_chance(raw: RawPredictions, calibration: RawPredictions) -> float:
-    copied = any(copies_in(each) is not None for each in (raw, calibration))
-    return most_by_chance(raw_keys(raw), raw_keys(calibration), copied=copied)
 
 
 def _recurring(raw: RawPredictions, calibration: RawPredictions) -> np.ndarray:

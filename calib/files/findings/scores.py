@@ -247,7 +247,7 @@ def _negative(raw: RawPredictions, lows: np.ndarray) -> Finding:
     )
 
 
-def find_confidence_faults(raw: RawPredictions, codes: np.ndarray | None) -> list[Finding | None]:
+def find_confidence_faults(raw: RawPredictions, codes: np.ndarray | None) -> list[Finding]:
     """Find decisions, scores of exactly 1 and few distinct scores; `raw` holds probabilities."""
     if "every label" in raw.has:
         return []
@@ -262,30 +262,17 @@ def find_confidence_faults(raw: RawPredictions, codes: np.ndarray | None) -> lis
         if codes is not None:
             lost = int(((codes[full] >= 0) & (raw.proba[full, codes[full].clip(0)] <= 0.0)).sum())
         loud = len(hard) > NOTE_SHARE * len(top) and (lost > 0 or codes is None)
-    return [_saturated(full, len(top), lost, loud), _few_distinct(top[~raw.abstained])]
-
-
-def _saturated(full: np.ndarray, n: int, lost: int, loud: bool) -> Finding | None:
-    """Note the rows with a score of 1; warn if the other scores of those rows are lost and 1 can be wrong."""
-    if not len(full):
-        return None
-    infinite = f"; in {lost:,} rows the true class has probability 0, so log loss is infinite" if lost else ""
-    return Finding(
-        "saturated",
-        f"{len(full):,} of {n:,} rows ({len(full) / n:.1%}) have confidence exactly 1{infinite}. Scores "
-        "that were rounded up cannot be distinguished; export logits or more digits.",
-        full,
-        severity="warning" if loud else "note",
-    )
-
-
-def _few_distinct(top: np.ndarray) -> Finding | None:
-    distinct = len(np.unique(top))
-    if distinct > FEW_NOTE or len(top) < FEW_ROWS * distinct:
-        return None
-    return Finding(
-        "few_distinct",
-        f"{len(top):,} rows have only {distinct} distinct confidences, as from votes of a forest or few "
-        "printed digits. Bins of equal mass cannot be equal, because ties stay together.",
-        severity="warning" if distinct < FEW_WARNING else "note",
-    )
+    found: list[Finding] = []
+    if n := len(full):
+        what = f"{n:,} of {len(top):,} rows ({n / len(top):.1%}) have confidence exactly 1"
+        if lost:
+            what += f"; in {lost:,} rows the true class has probability 0, so log loss is infinite"
+        how = "Scores that were rounded up cannot be distinguished; export logits or more digits."
+        found += [Finding("saturated", f"{what}. {how}", full, severity="warning" if loud else "note")]
+    distinct, n = len(np.unique(top[~raw.abstained])), raw.n_samples - int(raw.abstained.sum())
+    if distinct <= FEW_NOTE and n >= FEW_ROWS * distinct:
+        what = f"{n:,} rows have only {distinct} distinct confidences, as from votes of a forest or few"
+        how = "printed digits. Bins of equal mass cannot be equal, because ties stay together."
+        severity = "warning" if distinct < FEW_WARNING else "note"
+        found += [Finding("few_distinct", f"{what} {how}", severity=severity)]
+    return found

@@ -129,19 +129,23 @@ def table_of_lists(lists: Mapping[str, Sequence[Any] | np.ndarray], format: str,
         if isinstance(values, np.ndarray):
             columns[name] = values
         elif values and all(isinstance(value, list) for value in values):
-            width = {len(value) for value in values}
-            if len(width) != 1 or not width <= set(range(1, limits.columns + 1)):
-                raise InputError(f"{name!r} holds lists of different lengths; give one number per class")
-            flat = [cell for value in values for cell in value]
-            matrices[name] = as_float_column(_json_column(flat, name), name).reshape(len(values), -1)
+            matrices[name] = _json_matrix(values, name, limits)
         else:
             columns[name] = _json_column(values, name)
-    if not any(len(values) for values in (*columns.values(), *matrices.values())):
+    sizes = {len(values) for values in (*columns.values(), *matrices.values())}
+    if not any(sizes):
         raise InputError("the JSON holds no rows")
-    named = any(is_called(name, "classes") for name in columns)
-    if not named and len({len(v) for v in (*columns.values(), *matrices.values())}) > 1:
+    if len(sizes) > 1 and not any(is_called(name, "classes") for name in columns):
         raise InputError("the lists of the JSON object have different lengths; one entry per row is needed")
     return Table(format, columns, matrices)
+
+
+def _json_matrix(values: Sequence[list[Any]], name: str, limits: Limits) -> np.ndarray:
+    width = {len(value) for value in values}
+    if len(width) != 1 or not 0 < max(width) <= limits.columns:
+        raise InputError(f"{name!r} holds lists of different lengths; give one number per class")
+    flat = [cell for value in values for cell in value]
+    return as_float_column(_json_column(flat, name), name).reshape(len(values), -1)
 
 
 def _json_column(values: Sequence[Any], name: str) -> np.ndarray:

@@ -8,6 +8,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,9 @@ MOST_KEYS, DEEPEST = 100, 5
 #: Characters of a text that is read as a list.
 LONGEST_LIST = 100_000
 
+#: Types of the entries of a list of numbers, of which some may be missing.
+NUMBERS = (int, float, type(None))
+
 Cells = Sequence[Any] | np.ndarray
 #: The classes of each row with their scores; None if a cell is empty.
 Spread = list[list[tuple[str, float]] | None]
@@ -79,7 +83,9 @@ def flattened(lists: Mapping[str, Cells], limits: Limits) -> dict[str, Cells]:
             flat[name] = cells
         elif label and (sets := _true_sets(name, cells, columns, classes, limits)) is not None:
             flat |= sets
-        elif _numbers_alike(cells) or (_are_scores(name) and _all_numbers(cells)):
+        elif _numbers_alike(cells) or (
+            _are_scores(name) and _are_lists(cells, NUMBERS) and None not in cells
+        ):
             flat[name] = cells
         else:
             flat[name] = _as_texts(cells)
@@ -91,21 +97,20 @@ def _unfold(
 ) -> None:
     """Move objects of classes and scores into `spreads`, and other objects into a column for each key."""
     present = [cell for cell in cells if cell is not None]
+    kinds = set(map(type, present))
     if (spread := _spread_of(name, cells)) is not None:
         spreads[name] = spread
-    elif present and all(type(cell) is list and len(cell) == 1 for cell in present):
+    elif kinds == {list} and all(len(cell) == 1 for cell in present):
         _unfold(name, [None if cell is None else cell[0] for cell in cells], columns, spreads, depth)
-    elif not present or not all(type(cell) is dict for cell in present):
+    elif kinds != {dict}:
         columns[name] = cells
     elif all({"type", "values"} <= cell.keys() and type(cell["values"]) is list for cell in present):
         columns[name] = [None if cell is None else _vector_of(cell) for cell in cells]
-    else:
-        keys = list(dict.fromkeys(key for cell in present for key in cell))
-        if not 0 < len(keys) <= MOST_KEYS or depth == DEEPEST:
-            columns[name] = _as_texts(cells)
-            return
+    elif depth < DEEPEST and 0 < len(keys := dict.fromkeys(k for cell in present for k in cell)) <= MOST_KEYS:
         for key in keys:
             _unfold(f"{name}.{key}", [(cell or {}).get(key) for cell in cells], columns, spreads, depth + 1)
+    else:
+        columns[name] = _as_texts(cells)
 
 
 def _vector_of(cell: Mapping[str, Any]) -> list[Any]:
@@ -155,28 +160,28 @@ def _pair_of(entry: Any) -> tuple[str, float] | None:
 
 def _pair_lists(columns: dict[str, Cells], spreads: dict[str, Spread]) -> None:
     """Move lists of classes and the lists of their scores from columns to spreads."""
-    scored = [name for name in columns if _are_scores(name) and _are_lists(columns[name], (int, float))]
+    scored = [
+        name
+        for name, cells in columns.items()
+        if _are_scores(name)
+        and _are_lists(cells, (int, float))
+        and any(type(number) is float and not number.is_integer() for cell in cells for number in cell or ())
+    ]
     listed = [
         name
-        for name in columns
-        if is_called(_last_word(name), "list", "predicted") and _are_lists(columns[name], (str, int))
+        for name, cells in columns.items()
+        if is_called(_last_word(name), "list", "predicted") and _are_lists(cells, (str, int))
     ]
     listed.sort(key=lambda name: all(str(entry).isdigit() for cell in columns[name] for entry in cell or ()))
-    for scores in scored:
-        numbers = [number for cell in columns[scores] for number in cell or ()]
-        if not any(type(number) is float and not number.is_integer() for number in numbers):
+    labels = {name for name in columns if is_called(name, *LABELS)}
+    for scores, classes in product(scored, listed):
+        if not {scores, classes} <= columns.keys() or _lengths(columns[classes]) != _lengths(columns[scores]):
             continue
-        for classes in listed:
-            others = [name for name in columns if name != classes and is_called(name, *LABELS)]
-            if classes not in columns or not _parallel(columns[classes], columns[scores]):
-                continue
-            if _several_true(columns[classes]) and not others:
-                continue  # zeros and ones: whether each class is true
+        if labels - {classes} or not _several_true(
+            columns[classes]
+        ):  # zeros and ones: whether each class is true
             rows = zip(columns.pop(classes), columns.pop(scores), strict=True)
-            spreads[scores] = [
-                list(zip(map(str, names or ()), row or (), strict=True)) for names, row in rows
-            ]
-            break
+            spreads[scores] = [[*zip(map(str, names or ()), row or (), strict=True)] for names, row in rows]
 
 
 def _tags(columns: Mapping[str, Cells], classes: Sequence[str]) -> str | None:
@@ -304,18 +309,17 @@ def ranked_matrices(
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Replace a matrix of ranked classes and a matrix of their scores by columns label_1, score_1, ..."""
     labelled = any(is_called(name, *LABELS) for name in columns)
-    for classes, names in matrices.items():
-        if not is_called(_last_word(classes), "list", "predicted") or not _are_classes(names):
+    listed = [name for name in matrices if is_called(_last_word(name), "list", "predicted")]
+    for classes, scores in product(listed, filter(_are_scores, matrices)):
+        names, values = matrices[classes], matrices[scores]
+        if names.shape != values.shape or not _are_classes(names) or _are_classes(values):
             continue
-        if not labelled and names.dtype.kind != "O" and np.isin(names, (0, 1)).all():
-            continue  # whether each class is true
-        for scores, values in matrices.items():
-            if _are_scores(scores) and values.shape == names.shape and not _are_classes(values):
-                codes, words = words_in(names.ravel())
-                rows = np.repeat(np.arange(len(names)), names.shape[1])
-                ranks = ListedClasses(rows, codes, words, len(names)).ranks(values.ravel())
-                left = {name: cells for name, cells in matrices.items() if name not in (classes, scores)}
-                return columns | ranks, left
+        if labelled or names.dtype == object or not np.isin(names, (0, 1)).all():  # else: which are true
+            codes, words = words_in(names.ravel())
+            rows = np.repeat(np.arange(len(names)), names.shape[1])
+            ranks = ListedClasses(rows, codes, words, len(names)).ranks(values.ravel())
+            left = {name: cells for name, cells in matrices.items() if name not in (classes, scores)}
+            return columns | ranks, left
     return columns, matrices
 
 
@@ -334,15 +338,9 @@ def _is_number(value: Any) -> bool:
     return type(value) in (int, float)
 
 
-def _all_numbers(cells: Cells) -> bool:
-    return all(
-        type(cell) is list and all(_is_number(entry) or entry is None for entry in cell) for cell in cells
-    )
-
-
 def _numbers_alike(cells: Cells) -> bool:
     """Whether all cells are lists of numbers of one length, which make a matrix."""
-    return _all_numbers(cells) and len({len(cell) for cell in cells}) == 1 and bool(cells[0])
+    return _are_lists(cells, NUMBERS) and len(set(_lengths(cells))) == 1 and bool(cells[0])
 
 
 def _several_true(cells: Cells) -> bool:
@@ -356,8 +354,8 @@ def _are_lists(cells: Cells, kinds: tuple[type, ...]) -> bool:
     )
 
 
-def _parallel(a: Cells, b: Cells) -> bool:
-    return len(a) == len(b) and all(len(x or ()) == len(y or ()) for x, y in zip(a, b, strict=True))
+def _lengths(cells: Cells) -> list[int]:
+    return [len(cell or ()) for cell in cells]
 
 
 def _as_texts(cells: Cells) -> Cells:
@@ -436,19 +434,12 @@ def _from_harness(columns: dict[str, Cells]) -> dict[str, Cells]:
 
 def _log_likelihoods(cell: Any) -> list[float] | None:
     """Return the log-likelihood of each of two or more choices; None for anything else."""
-    if type(cell) is not list or len(cell) < 2:
+    choices = cell if type(cell) is list else []
+    try:
+        values = [float(_single(choice)[0]) if type(choice) is list else math.nan for choice in choices]
+    except (TypeError, ValueError, IndexError):
         return None
-    values: list[float] = []
-    for choice in cell:
-        while type(choice) is list and len(choice) == 1 and type(choice[0]) is list:
-            choice = choice[0]
-        if type(choice) is not list or not choice:
-            return None
-        try:
-            values.append(float(choice[0]))
-        except (TypeError, ValueError):
-            return None
-    return values if all(map(math.isfinite, values)) else None
+    return values if len(values) > 1 and all(map(math.isfinite, values)) else None
 
 
 def _gold(target: Any, doc: Any, row: Sequence[float]) -> int | None:

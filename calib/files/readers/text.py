@@ -8,7 +8,7 @@ import csv
 import re
 import threading
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -79,15 +79,16 @@ def read_delimited(source: Source, limits: Limits, progress: Progress | None = N
     with source.expanded(limits) as file:
         dialect = dialect_of(file.read(HEAD), source.name)
     limits.check_columns(len(dialect.names))
+    return _read(source, limits, dialect, progress)
+
+
+def _read(source: Source, limits: Limits, dialect: Dialect, progress: Progress | None) -> Table:
     try:
-        try:
-            return _read(source, limits, dialect, dialect.numeric, progress)
-        except pa.ArrowInvalid as error:
-            if "conversion error" not in str(error):
-                raise
-        # A column that looked numeric is not: read all as text, then convert column by column.
-        return _read(source, limits, dialect, (False,) * len(dialect.names), progress)
+        return _columns(source, limits, dialect, progress)
     except pa.ArrowInvalid as error:
+        if "conversion error" in str(error):
+            # A column that looked numeric is not: read all as text, then convert column by column.
+            return _read(source, limits, replace(dialect, numeric=(False,) * len(dialect.names)), progress)
         if "straddling object" in str(error):
             raise InputError(
                 f"a line is longer than {BLOCK >> 20} MiB, or a quote is opened and never closed; "
@@ -227,20 +228,15 @@ def _has_header(rows: list[list[str]]) -> bool:
     return run and any(not cell.strip().lstrip("+-").isdigit() for row in rows[1:] for cell in row)
 
 
-def _read(
-    source: Source, limits: Limits, dialect: Dialect, numeric: tuple[bool, ...], progress: Progress | None
-) -> Table:
+def _columns(source: Source, limits: Limits, dialect: Dialect, progress: Progress | None) -> Table:
     # Positions as names inside pyarrow: real names may hold anything.
-    keys = [str(j) for j in range(len(dialect.names))]
-    kinds = {
-        key: pa.float64() if is_number else pa.string() for key, is_number in zip(keys, numeric, strict=True)
-    }
+    kinds = {str(j): pa.float64() if number else pa.string() for j, number in enumerate(dialect.numeric)}
     options: dict[str, Any] = {
         "read_options": pa_csv.ReadOptions(
-            column_names=keys,
+            column_names=list(kinds),
             skip_rows=dialect.skipped,
             encoding=dialect.encoding,
-            block_size=BLOCK if len(keys) < MANY_COLUMNS else WIDE * BLOCK,
+            block_size=BLOCK if len(kinds) < MANY_COLUMNS else WIDE * BLOCK,
         ),
         "parse_options": pa_csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
         "convert_options": pa_csv.ConvertOptions(
@@ -258,7 +254,7 @@ def _read(
         for batch in pa_csv.open_csv(lines, **options):
             n_rows += batch.num_rows
             limits.check_rows(n_rows)
-            limits.check_expanded(n_rows * len(keys) * 8, source.size)
+            limits.check_expanded(n_rows * len(kinds) * 8, source.size)
             batches.append(batch)
             if progress is not None:
                 progress(min(lines.position(), 1.0), "reading")
@@ -268,7 +264,7 @@ def _read(
     table = pa.Table.from_batches(batches, pa.schema(kinds))
     del batches
     columns: dict[str, np.ndarray] = {}
-    for name, is_number in zip(dialect.names, numeric, strict=True):
+    for name, is_number in zip(dialect.names, dialect.numeric, strict=True):
         column, table = table.column(0), table.remove_column(0)  # which frees it
         columns[name] = column.to_numpy() if is_number else _text_or_numbers(column, dialect.decimal, name)
     return Table("csv", columns)
