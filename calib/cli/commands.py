@@ -105,7 +105,7 @@ from calib.data.predictions import (
 )
 from calib.data.splits import FOLD, column_of
 from calib.data.times import column_of_block
-from calib.diagrams.model_sweeps import ModelSweeps, SweptNumber, draw_model_sweeps, sweep_models
+from calib.diagrams.bin_sweep import ModelSweeps, SweptNumber, draw_model_sweeps, sweep_models
 from calib.diagrams.style import figure_html, plotly_script
 from calib.evidence.clusters import too_few
 from calib.evidence.rows import Evidence, Rows

@@ -50,7 +50,6 @@ def covtype(
     model: str = "forest",
     random_state: int = RANDOM_STATE,
     data_home: str | Path | None = None,
-    cache: bool = True,
 ) -> Example:
     """Predict COVTYPE's cover types as the paper does; a forest on all rows takes minutes.
 
@@ -69,8 +68,6 @@ def covtype(
         Seed of the splits and of the forest.
     data_home : path, optional
         Folder of downloads and kept predictions; by default scikit-learn's.
-    cache : bool
-        Whether predictions of what was downloaded are kept.
 
     Raises
     ------
@@ -98,9 +95,7 @@ def covtype(
                 "file, or features and cover types 0..6"
             ) from error
         source = np.ascontiguousarray(features, np.float32), types.astype(np.int64) - 1
-        predict = (
-            predict if not cache else check_memory(str(Path(get_data_home(home)) / "calib")).cache(_predict)
-        )
+        predict = check_memory(str(Path(get_data_home(home)) / "calib")).cache(_predict)
     elif not isinstance(source, tuple):
         source = _read(source)
     n_rows, n_types = len(source[1]), len(np.unique(source[1]))

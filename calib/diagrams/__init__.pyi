@@ -1,7 +1,8 @@
 # fmt: off
 from .bin_sweep import (
-    EceSweep as EceSweep, draw_ece_sweeps as draw_ece_sweeps, draw_points_per_bin as draw_points_per_bin,
-    ece_sweep as ece_sweep,
+    EceSweep as EceSweep, ModelSweeps as ModelSweeps, draw_ece_sweeps as draw_ece_sweeps,
+    draw_model_sweeps as draw_model_sweeps, draw_points_per_bin as draw_points_per_bin,
+    ece_sweep as ece_sweep, sweep_models as sweep_models,
 )
 from .class_sizes import (
     ClassBinning as ClassBinning, class_binning as class_binning,
@@ -20,9 +21,6 @@ from .display import ReliabilityDisplay as ReliabilityDisplay
 from .heat import ClassHeat as ClassHeat, class_heat as class_heat, draw_heat as draw_heat
 from .judged_cells import draw_judgement as draw_judgement, draw_levels as draw_levels
 from .model_comparison import draw_model_comparison as draw_model_comparison
-from .model_sweeps import (
-    ModelSweeps as ModelSweeps, draw_model_sweeps as draw_model_sweeps, sweep_models as sweep_models,
-)
 from .monitoring import (
     Watched as Watched, draw_over_time as draw_over_time, draw_watched as draw_watched,
     monitor_diagram as monitor_diagram,

@@ -16,14 +16,19 @@ from calib.answers.slice_tables import SliceTable
 from calib.answers.time_changes import OverTime
 from calib.base.results import Drawn
 from calib.data.validation import check_choice
-from calib.diagrams.bin_sweep import EceSweep, draw_ece_sweeps, draw_points_per_bin
+from calib.diagrams.bin_sweep import (
+    EceSweep,
+    ModelSweeps,
+    draw_ece_sweeps,
+    draw_model_sweeps,
+    draw_points_per_bin,
+)
 from calib.diagrams.class_tables import ClassDiagram, draw_class
 from calib.diagrams.decisions import draw_decision_curves, draw_risk_coverage
 from calib.diagrams.heat import ClassHeat, draw_heat
 from calib.diagrams.judged_cells import draw_judgement, draw_levels
 from calib.diagrams.matplotlib_axes import on_matplotlib
 from calib.diagrams.model_comparison import draw_model_comparison
-from calib.diagrams.model_sweeps import ModelSweeps, draw_model_sweeps
 from calib.diagrams.monitoring import Watched, draw_over_time, draw_watched
 from calib.diagrams.noise_floors import draw_decompositions, draw_floors
 from calib.diagrams.reliability_diagrams import BinZoom, ReliabilityDiagram, draw_reliability, draw_zoom

@@ -54,7 +54,7 @@ def uneven():
 
 @pytest.fixture(scope="module")
 def covtype_rows(shared_data):
-    return datasets.covtype(shared_data / "covtype_sample.csv.gz", cache=False).evaluation
+    return datasets.covtype(shared_data / "covtype_sample.csv.gz").evaluation
 
 
 @pytest.mark.parametrize("n_bins", [1, 10, 15])
