@@ -12,10 +12,9 @@ from scipy.special import expit
 from calib.answers.fitted_rows import used_words
 from calib.base.exceptions import InputError
 from calib.base.results import Result
+from calib.calibrators.acceptance import ActionRule, chance_of_event
 from calib.data.equal_rows import Overlap
-from calib.data.predictions import Announcement, Predictions, Scores, announced
 from calib.evidence.clusters import Clusters, even_clusters_of, too_few
-from calib.evidence.reductions import event_scores
 from calib.evidence.rows import Rows
 from calib.evidence.sums import SummedRows
 from calib.stats.intervals import binomial_limits, few_clusters_factor
@@ -38,16 +37,22 @@ def event_rows(evidence: Rows | SummedRows) -> tuple[np.ndarray, np.ndarray, np.
     """Return outcome, score and weight of the rows of one event; of two classes, of the second one."""
     if not isinstance(evidence, Rows):
         raise InputError("acting on an event needs the rows, and a summary holds only sums")
-    event = _chance(evidence.predictions)
+    event = chance_of_event(evidence.predictions)
     weight = evidence.weights if evidence.is_weighted else np.ones(len(event), dtype=np.int64)
     return evidence.labels == 1, event, weight
 
 
-def _chance(rows: Announcement) -> np.ndarray:
-    event = rows.proba[:, 1] if isinstance(rows, Predictions) and rows.n_classes == 2 else event_scores(rows)
-    if event is None:
-        raise InputError("this needs one score per row, P(Y = 1); these rows have several classes")
-    return event
+def cost_thresholds(costs: np.ndarray) -> np.ndarray:
+    """Return P(Y = 1) at which two actions cost the same, for (2, 2) or (n, 2, 2) costs.
+
+    Rows of costs are Y = 0 and Y = 1, columns are actions. Outside [0, 1], one action always costs less.
+
+    >>> float(cost_thresholds(np.array([[0.0, 1.0], [9.0, 1.0]])).round(3))
+    0.111
+    """
+    needless, missed = costs[..., 0, 1] - costs[..., 0, 0], costs[..., 1, 0] - costs[..., 1, 1]
+    both = needless + missed
+    return np.asarray(np.where(both != 0.0, needless / np.where(both != 0.0, both, 1.0), np.nan))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,23 +104,15 @@ def action_counts(evidence: Rows | SummedRows, threshold: float) -> ActionCounts
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EventRule(Result):
-    """Act on a row if P(Y = 1) is at least a threshold."""
+class EventRule(ActionRule):
+    """An `ActionRule` that `calib.decide` chose: its threshold is None if none keeps all targets."""
 
-    threshold: float | None  #: The threshold; None if none keeps all targets
     targets: dict[str, float]  #: Targets by name, keys of `PROMISES`
-    alpha: float  #: The guarantee misses with at most this probability, already divided among any choices
-    guarantee: str | None  #: Promise about new rows from the same source, if there is any
     counts: ActionCounts | None  #: Effect on the rows that the threshold was chosen on
     #: Lowest and highest threshold that keeps each target, at the same level; None if none does
     kept: dict[str, tuple[float, float] | None]
     unpromised: str | None = None  #: Why nothing is promised: rows were fitted, or clusters are few
     dependence: str | None = None  #: Which rows may belong together: the targets hold whether they do or not
-
-    def act(self, scores: Scores) -> np.ndarray:
-        """Return which rows are acted on, (n,) bool; scores as for `calib.decide`."""
-        event = _chance(scores if isinstance(scores, Announcement) else announced(scores, what="scores"))
-        return np.asarray(event >= (np.inf if self.threshold is None else self.threshold))
 
     @property
     def sentence(self) -> str:
@@ -185,7 +182,7 @@ def event_rule(
         guarantee = f"With probability {1 - alpha:.3g}, {promised}, among new rows from the same source."
     dependence = None if rows.suspected is None else rows.suspected.rows
     guarantee = None if unpromised else guarantee
-    return EventRule(threshold, dict(targets), alpha, guarantee, counts, ends, unpromised, dependence)
+    return EventRule(threshold, alpha, guarantee, dict(targets), counts, ends, unpromised, dependence)
 
 
 def _kept(rows: Rows, target: str, value: float, level: float) -> np.ndarray:

@@ -13,12 +13,15 @@ from sklearn.base import BaseEstimator
 
 from calib.base.exceptions import InputError
 from calib.base.results import Result
+from calib.calibrators.label_shift import CorrectedScores
 from calib.data.kinds import lacks
 from calib.data.predictions import (
     Announcement,
     BinaryPrediction,
+    Predictions,
     Scores,
     Values,
+    announced,
     further_column,
     score_matrix,
     top_of,
@@ -178,7 +181,41 @@ class LevelRule(Result):
         return {"level": names[found.level], "answer": found.answer, "answer_confidence": found.confidence}
 
 
-def _carrying(calibrator: BaseEstimator, rule: AcceptanceRule | LevelRule) -> Any:
+@dataclass(frozen=True, eq=False, repr=False)
+class ActionRule(Result):
+    """Act on a row if P(Y = 1) is at least a threshold."""
+
+    threshold: float | None  #: The threshold; None acts on no row
+    alpha: float  #: The guarantee misses with at most this probability, already divided among any choices
+    guarantee: str | None  #: Promise about new rows from the same source, if there is any
+
+    def act(self, scores: Scores) -> np.ndarray:
+        """Return which rows are acted on, (n,) bool; scores as for `calib.decide`."""
+        event = chance_of_event(scores)
+        return np.asarray(event >= (np.inf if self.threshold is None else self.threshold))
+
+    def carried_by(self, calibrator: BaseEstimator | None) -> Any:
+        """Return a copy of a fitted calibrator of P(Y = 1), or of the scores as they are, with this rule."""
+        carrier = CorrectedScores(None, np.ones(2)) if calibrator is None else calibrator
+        if (n_classes := getattr(carrier, "n_classes_", 2)) != 2:
+            raise InputError(f"the rule is about one event, the calibrator has {n_classes} classes")
+        return _carrying(carrier, self)
+
+    def columns(self, scores: Announcement) -> dict[str, np.ndarray]:
+        """Return what a table of calibrated rows says by this rule."""
+        return {"act": self.act(scores)}
+
+
+def chance_of_event(scores: Scores) -> np.ndarray:
+    """Return P(Y = 1), (n,); of two classes, the second one's."""
+    rows = scores if isinstance(scores, Announcement) else announced(scores, what="scores")
+    event = rows.proba[:, 1] if isinstance(rows, Predictions) and rows.n_classes == 2 else event_scores(rows)
+    if event is None:
+        raise InputError("this needs one score per row, P(Y = 1); these rows have several classes")
+    return event
+
+
+def _carrying(calibrator: BaseEstimator, rule: AcceptanceRule | LevelRule | ActionRule) -> Any:
     carrier = copy.copy(calibrator)
     carrier.rule_ = rule
     return carrier

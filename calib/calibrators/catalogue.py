@@ -9,6 +9,7 @@ from __future__ import annotations
 from inspect import signature
 from typing import Any, NamedTuple
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from calib.base.exceptions import InputError
@@ -255,7 +256,9 @@ def short_name(calibrator: BaseEstimator) -> str:
         return f"{_reduction_of(calibrator).short}-{short_name(calibrator.binary_calibrator)}"
     if isinstance(calibrator, (CorrectedCalibrator, CorrectedScores)):
         inner = calibrator.calibrator
-        return "Known shares" if inner is None else f"{short_name(inner)}, other shares"
+        if inner is None:
+            return "Known shares" if np.ptp(calibrator.weights) else "Scores as they are"
+        return f"{short_name(inner)}, other shares"
     method = method_of(calibrator)
     if method is None:
         return calibrator.title if isinstance(calibrator, ForeignCalibrator) else type(calibrator).__name__

@@ -25,7 +25,7 @@ from calib.answers.cuts import MOST_CODES, Cut, cut_column, parse_cuts
 from calib.answers.decision_curves import benefit_difference, decision_curve
 from calib.answers.decision_rules import DecisionRule, RuleEffect
 from calib.answers.decision_rules import decide as choose_rule
-from calib.answers.event_rules import ActionCounts, EventRule
+from calib.answers.event_rules import ActionCounts, EventRule, cost_thresholds
 from calib.answers.folds import FoldNumber, fold_errors, fold_texts
 from calib.answers.gate import GateResult, gate_of_judge
 from calib.answers.gate import gate as compare_with_limits
@@ -45,6 +45,7 @@ from calib.answers.slice_tables import slices as assess_slices
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
 from calib.base.results import parts
+from calib.calibrators.acceptance import AcceptanceRule, ActionRule
 from calib.calibrators.catalogue import (
     BINARY,
     PAPER,
@@ -349,7 +350,7 @@ def apply(options: Namespace) -> Output[ApplyData]:
             "and --target-shares, or put CAL.JSON first"
         )
     if any((options.label_shift, options.calibration, options.target_shares, options.training_shares)):
-        calibrator, shift = _corrected(calibrator, rows, options)
+        calibrator, shift = _corrected(calibrator, rows, options, notes)
         notes.append(shift.words(rows.class_names))
         shares = [
             {str(head): cell for head, cell in row.items()}
@@ -371,10 +372,14 @@ def apply(options: Namespace) -> Output[ApplyData]:
     if isinstance(rows, BinaryPrediction):  # the other class is predicted below 1/2
         changed = int(((frame["score"] > 0.5) != (frame[f"p({rows.positive})"] > 0.5)).sum())
     notes.append(f"wrote {len(frame):,} rows to {target}; the predicted class changes in {changed:,}")
+    if isinstance(getattr(calibrator, "rule_", None), ActionRule):
+        notes.append(f"act: {int(frame['act'].sum()):,} rows")
     return Output("\n".join(notes), ApplyData(str(target), len(frame), changed, list(frame.columns), shares))
 
 
-def _corrected(calibrator: BaseEstimator | None, rows: Any, options: Namespace) -> tuple[Any, LabelShift]:
+def _corrected(
+    calibrator: BaseEstimator | None, rows: Any, options: Namespace, notes: list[str]
+) -> tuple[Any, LabelShift]:
     if bool(options.label_shift) == bool(options.target_shares):
         raise InputError("pass --label-shift em or bbse to estimate class shares, or --target-shares")
     if bool(options.calibration) == bool(options.training_shares):
@@ -395,7 +400,9 @@ def _corrected(calibrator: BaseEstimator | None, rows: Any, options: Namespace) 
         shift = known_shift(known["training"], known["target"], rows.n_samples)
         one_score = calibrator is None and "event" in rows.has
         corrected = CorrectedScores(None, shift.weights) if one_score else with_weights(calibrator, shift)
-        _check_shares(calibrated_scores(corrected, rows), shift)
+        before = rows if calibrator is None else calibrated_scores(calibrator, rows)
+        if (warning := _check_shares(before, calibrated_scores(corrected, rows), shift)) is not None:
+            notes.append(warning)
         return corrected, shift
     correction = LabelShiftCorrection(
         method=options.label_shift or "em",
@@ -415,24 +422,44 @@ def _corrected(calibrator: BaseEstimator | None, rows: Any, options: Namespace) 
     return with_weights(calibrator, shift), shift
 
 
-#: Fewest rows whose mean scores can contradict shares, and the smallest factor between their odds that does.
+#: Fewest rows whose mean scores can contradict shares, and the factor between odds that always does.
 LEAST_OF_SHARES, CONTRADICTION = 100, 3.0
 
 
-def _check_shares(rows: Any, shift: LabelShift) -> None:
-    """Refuse shares that the corrected scores contradict: their mean is to be about the target share."""
-    proba = score_matrix(as_vectors(rows) if isinstance(rows, BinaryPrediction) else rows)
-    mean, spread = proba.mean(axis=0), proba.std(axis=0) / np.sqrt(len(proba))
-    odds = (mean + 1e-12) / (1.0 - mean + 1e-12) * (1.0 - shift.target + 1e-12) / (shift.target + 1e-12)
-    off = (np.abs(np.log(odds)) > np.log(CONTRADICTION)) & (np.abs(mean - shift.target) > 5.0 * spread)
-    if len(proba) < LEAST_OF_SHARES or not off.any():
-        return
-    code = int(np.abs(np.log(odds)).argmax())
-    raise InputError(
-        f"the shares contradict the scores: corrected from {shift.source[code]:.4g} to a share of "
-        f"{shift.target[code]:.4g}, their mean for class {code} is {mean[code]:.4g}. Give --training-shares "
-        "that the scores refer to: after a calibrator, the shares among the rows that it was fitted on"
+def _check_shares(before: Announcement, after: Announcement, shift: LabelShift) -> str | None:
+    """Refuse shares that the scores contradict, and say if their mean is not about the target share.
+
+    If the scores refer to the training shares, the correction brings their mean to the target share. Shares
+    are refused if it takes the mean away from there, or leaves the odds off by a factor of `CONTRADICTION`.
+    """
+    first, proba = (
+        score_matrix(as_vectors(rows) if isinstance(rows, BinaryPrediction) else rows)
+        for rows in (before, after)
     )
+    if len(proba) < LEAST_OF_SHARES:
+        return None
+
+    def off(matrix: np.ndarray) -> np.ndarray:
+        shares = np.clip([matrix.mean(axis=0), shift.target], 1e-12, 1.0 - 1e-12)
+        return np.abs(np.diff(np.log(shares / (1.0 - shares)), axis=0)[0])
+
+    mean, error = proba.mean(axis=0), proba.std(axis=0) / np.sqrt(len(proba))
+    apart = np.abs(mean - shift.target) > 5.0 * error
+    refused = apart & (off(proba) > np.minimum(off(first), np.log(CONTRADICTION)))
+    if not apart.any():
+        return None
+    code = 1 if proba.shape[1] == 2 else int(np.where(apart, off(proba), -1.0).argmax())
+    name = (before.class_names or [*map(str, range(proba.shape[1]))])[code]
+    words = (
+        f"corrected from {shift.source[code]:.4g} to a share of {shift.target[code]:.4g}, the mean score of "
+        f"{name!r} goes from {first[:, code].mean():.4g} to {mean[code]:.4g}"
+    )
+    if refused.any():
+        raise InputError(
+            f"the shares contradict the scores: {words}. Give --training-shares that the scores refer to: "
+            "after a calibrator, the shares among the rows that it was fitted on"
+        )
+    return f"warning: {words}; the scores are not calibrated, or do not refer to these training shares"
 
 
 @dataclass(frozen=True)
@@ -509,6 +536,7 @@ def gate(options: Namespace) -> Output[GateData]:
     baseline = None
     if options.baseline is not None:  # read as the file, with its own columns
         baseline = assessed(changed(options, file=options.baseline, labels=None, calibrator=None)).base
+    rule = getattr(found.calibrator, "rule_", None)
     result = compare_with_limits(
         evidence,
         groups=_groups_of(evidence, options) if options.by else None,
@@ -516,7 +544,7 @@ def gate(options: Namespace) -> Output[GateData]:
         least=least,
         tolerance=options.tolerance,
         baseline=baseline,
-        rule=getattr(found.calibrator, "rule_", None),
+        rule=rule if isinstance(rule, AcceptanceRule) else None,
         overlap=found.used,
         **chosen(options, f"strict level {BINS_AND_REDRAWS}"),
     )
@@ -611,20 +639,20 @@ class CostsData:
     file: str
     best: ActionCosts = field(metadata=parts("sentence cost lower upper level saved saved_lower saved_upper"))
     alone: str  #: The action that costs least if all rows get the same
+    #: For one event and two actions: P(Y = 1) at which they cost the same, lowest, median and highest
+    thresholds: Sequence[float]
     rows: Mapping[str, Mapping[str, int]]  #: Rows by true class and action
 
 
 def decide(options: Namespace) -> Output[DecideData | EventData | CostsData]:
     """Choose thresholds on the evaluation rows: which predictions may pass without a person."""
     refuse_summary(options)
-    if options.output and not options.calibrator:
-        raise InputError("--output writes a calibrator file with the rule in it; add --calibrator CAL.JSON")
     found = assessed(options)
     base, evidence = found.base, found.evidence
     assert isinstance(base, Rows)
     assert isinstance(evidence, Rows)
     class_names = evidence.class_names or ()
-    if options.costs:
+    if options.costs or options.cost_column:
         return _costs(options, evidence, class_names, found.notes)
     check_equal_rows(evidence.predictions, "A rule of acceptance")
     asked = chosen(options, "accuracy recall reviews cost promise alpha")
@@ -634,9 +662,10 @@ def decide(options: Namespace) -> Output[DecideData | EventData | CostsData]:
     rule = choose_rule(evidence, **asked, by=by, overlap=found.used)
     table = rule.frame()
     if isinstance(rule, EventRule):
-        if options.output:
-            raise InputError("a calibrator file carries no threshold of an event; leave out --output")
         lines = [*found.notes, rule.sentence, "", *table_lines(table, na_rep="-")]
+        if options.output:
+            deliver(options.output, dumps(rule.carried_by(found.calibrator), class_names=class_names))
+            lines.append(f"wrote {options.output}")
         return Output("\n".join(lines), EventData(str(options.file), rule, rule.counts))
     names = ["all classes"] if rule.by is None else list(rule.groups)
     if rule.by == "class":
@@ -648,6 +677,10 @@ def decide(options: Namespace) -> Output[DecideData | EventData | CostsData]:
         for name, threshold in zip(names, table["threshold"], strict=True)
     ]
     if options.output:
+        if found.calibrator is None:
+            raise InputError(
+                "--output writes a calibrator file with the rule in it; add --calibrator CAL.JSON"
+            )
         deliver(options.output, dumps(rule.carried_by(found.calibrator)))
         lines.append(f"wrote {options.output}")
     thresholds = dict(zip(names, rule.thresholds.tolist(), strict=True))
@@ -660,17 +693,46 @@ def decide(options: Namespace) -> Output[DecideData | EventData | CostsData]:
 def _costs(
     options: Namespace, evidence: Rows, class_names: Sequence[str], notes: Sequence[str]
 ) -> Output[CostsData]:
-    with Path(options.costs).open(newline="", encoding="utf-8-sig") as file:
-        head, *lines = [line for line in csv.reader(file) if line] or [[]]
-    given = {name: costs for name, *costs in lines}
-    if missing := [name for name in class_names if name not in given]:
-        raise InputError(f"{options.costs} must have a line for each class; none begins with {missing[0]!r}")
-    found = choose_actions(evidence, costs=[given[name] for name in class_names], actions=head[1:])
+    if options.cost_column:
+        amount = further_column(evidence.predictions, options.cost_column).to_numpy()
+        costs = _costs_of_amounts(evidence, amount, options)
+        actions = ["leave", "act"]
+    else:
+        with Path(options.costs).open(newline="", encoding="utf-8-sig") as file:
+            head, *lines = [line for line in csv.reader(file) if line] or [[]]
+        given = {name: costs for name, *costs in lines}
+        if missing := [name for name in class_names if name not in given]:
+            raise InputError(
+                f"{options.costs} must have a line for each class; none begins with {missing[0]!r}"
+            )
+        costs, actions = np.array([given[name] for name in class_names]), head[1:]
+    found = choose_actions(evidence, costs=costs, actions=actions)
     table = found.frame(class_names)
     counts: Any = table.T.to_dict()
-    data = CostsData(str(options.file), found, found.actions[found.alone], counts)
-    said = [*notes, found.sentence, "", *table_lines(table.rename_axis("class"), index=True)]
+    thresholds: list[float] = []
+    if costs.shape[-2:] == (2, 2):
+        each = cost_thresholds(costs.astype(np.float64))
+        thresholds = [float(each.min()), float(np.median(each)), float(each.max())]
+    said = [*notes, found.sentence]
+    if thresholds:
+        event, middle = f"P({class_names[1]})", f"{thresholds[1]:.6f}"
+        rule = f"Act if {event} is at least {options.action_cost:g} / {options.cost_column}: {middle} in the"
+        same = f"The actions cost the same at {event} = {middle}."
+        said.append(f"{rule} median row." if options.cost_column else same)
+    data = CostsData(str(options.file), found, found.actions[found.alone], thresholds, counts)
+    said += ["", *table_lines(table.rename_axis("class"), index=True)]
     return Output("\n".join(said), data)
+
+
+def _costs_of_amounts(evidence: Rows, amount: np.ndarray, options: Namespace) -> np.ndarray:
+    """Return the costs (n, 2, 2) of leaving a row, which loses its amount if Y = 1, and of acting on it."""
+    if evidence.kind != "binary":
+        raise InputError("--cost-column is about P(Y = 1); for several classes give --costs COSTS.CSV")
+    if amount.dtype.kind not in "fiu" or not (amount >= 0.0).all():
+        raise InputError(f"column {options.cost_column!r} must hold the cost of a missed event, 0 or more")
+    costs = np.full((len(amount), 2, 2), options.action_cost)
+    costs[:, 0, 0], costs[:, 1, 0] = 0.0, amount
+    return costs
 
 
 @dataclass(frozen=True)

@@ -236,6 +236,7 @@ def decide(command: ArgumentParser) -> None:
     calib decide risks.csv --sensitivity 0.9 --false-positive-rate 0.3
     calib decide test.csv --cost 20 --json
     calib decide test.csv --costs costs.csv
+    calib decide risks.csv --cost-column amount --action-cost 5
 
     --costs reads a table: a line for each class, its name first, and a column for each action, named in the
     first line. Each row of the file then gets the action with the smallest expected cost.
@@ -248,7 +249,10 @@ def decide(command: ArgumentParser) -> None:
     add("--reviews", type=float, metavar="R", help="largest share, or number, of rows left to a person")
     add("--cost", type=float, metavar="C", help="cost of an accepted wrong row, in reviews")
     add("--costs", metavar="COSTS.CSV", help="table of classes and actions with what each action costs")
+    add("--cost-column", metavar="COLUMN", help="for P(Y = 1): cost of a missed event of each row, an amount")
     add = command.add_argument
+    acting = "with --cost-column: cost of acting on a row; default 1"
+    add("--action-cost", type=float, default=1.0, metavar="X", help=acting)
     add("--sensitivity", type=float, metavar="X", help="share of the events to be acted on, at least")
     add("--precision", type=float, metavar="X", help="share of events among the rows acted on, at least")
     rate = "share of the rows without the event that are acted on, at most"
@@ -260,7 +264,7 @@ def decide(command: ArgumentParser) -> None:
     add("--promise", choices=("overall", "each"), default="overall", help=promise)
     add("--alpha", type=float, default=0.1, help="the guarantee misses with this probability; default 0.1")
     _add_applied(command)
-    add("-o", "--output", metavar="OUT.JSON", help="write this calibrator with the rule in it")
+    add("-o", "--output", metavar="OUT.JSON", help="write the calibrator with the rule in it, for `apply`")
     _add_split(command)
     _add_seed(command, "the split")
 

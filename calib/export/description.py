@@ -32,6 +32,10 @@ def describe(calibrator: BaseEstimator, *, logits: bool = False) -> Program:
     """Return a fitted calibrator as a program; `calib.export.to_onnx` lists its inputs and outputs."""
     check_is_fitted(calibrator)
     program, rule = Program(), getattr(calibrator, "rule_", None)
+    if rule is not None and (not isinstance(rule, AcceptanceRule) or rule.by == "group"):
+        raise InputError(
+            "the rule is by groups or levels, or acts on events: only a calibrator file carries it"
+        )
     n_classes = getattr(calibrator, "n_classes_", 0)
     if logits:
         given = program.input("logits", n_classes)
@@ -51,8 +55,6 @@ def describe(calibrator: BaseEstimator, *, logits: bool = False) -> Program:
         program.output("probabilities", matrix, program.n_classes)
         program.output("label", label)
     if rule is not None:
-        if not isinstance(rule, AcceptanceRule) or rule.by == "group":
-            raise InputError("the rule is by groups or levels, which only a calibrator file carries")
         limits = program.constant(rule.thresholds, "f")
         limit = limits.take(label if len(rule.thresholds) > 1 else label * 0)
         program.output("accept", confidence >= limit)

@@ -10,10 +10,20 @@ from scipy.stats import binom
 
 from benchmarks.events import targets
 from benchmarks.simulation import means
-from calib import BinaryPrediction, InputError, PlattScaling, Predictions, decide, recommend
+from calib import (
+    BinaryPrediction,
+    InputError,
+    PlattScaling,
+    Predictions,
+    TemperatureScaling,
+    decide,
+    recommend,
+)
 from calib.answers import choose_actions
+from calib.answers.calibrated import applied_frame
 from calib.answers.event_rules import TESTED
 from calib.cli.parser import main
+from calib.export.description import describe
 from calib.files.saved.document import dumps, loads
 
 RANDOM = np.random.default_rng(0)
@@ -134,3 +144,22 @@ def test_known_shares_correct_scores_without_a_calibrator(tmp_path, capsys):
     assert main(apply) == 2
     assert "contradict" in capsys.readouterr().err
     assert main(["apply", str(tmp_path / "new.csv"), "-o", str(tmp_path / "out.csv")]) == 2
+
+
+def test_a_file_carries_the_threshold_of_an_event():
+    random = np.random.default_rng(0)
+    p = random.random(2_000)
+    y = (random.random(2_000) < p).astype(int)
+    rule = decide(BinaryPrediction(p, y), sensitivity=0.8)
+    platt = PlattScaling().fit(p, y)
+    for calibrator in (None, platt):
+        loaded = loads(dumps(rule.carried_by(calibrator)))
+        found = loaded.rule_
+        assert (found.threshold, found.alpha, found.guarantee) == (rule.threshold, 0.1, rule.guarantee)
+        table = applied_frame(loaded, BinaryPrediction(p))
+        scores = p if calibrator is None else platt.predict(p)
+        np.testing.assert_array_equal(table["act"], scores >= rule.threshold)
+        with pytest.raises(InputError, match="only a calibrator file"):
+            describe(loaded)
+    with pytest.raises(InputError, match="one event"):
+        rule.carried_by(TemperatureScaling().fit(np.full((9, 3), 1 / 3), np.arange(9) % 3))

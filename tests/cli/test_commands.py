@@ -121,6 +121,51 @@ def test_decide_takes_a_table_of_costs(capsys, reference, tmp_path):
     assert "must have a line for each class" in capsys.readouterr().err
 
 
+def test_decide_takes_an_amount_of_each_row_and_hands_out_an_event_rule(capsys, tmp_path):
+    random = np.random.default_rng(0)
+    p, amount = random.random(900), random.uniform(1.0, 50.0, 900).round(2)
+    frame = pd.DataFrame({"p(fraud)": p, "label": np.where(random.random(900) < p, "fraud", "honest")})
+    file, rule = tmp_path / "rows.csv", tmp_path / "rule.json"
+    frame.assign(amount=amount).to_csv(file, index=False)
+    costs = np.full((900, 2, 2), 5.0)
+    costs[:, 0, 0], costs[:, 1, 0] = 0.0, amount
+    rows = calib.read(file)
+    code, data, _ = run(capsys, "decide", file, "--cost-column", "amount", "--action-cost", 5)
+    assert (code, data["cost"]) == (0, choose_actions(rows, costs=costs).cost)
+    np.testing.assert_allclose(data["thresholds"], [f(5.0 / amount) for f in (np.min, np.median, np.max)])
+    code, data, _ = run(capsys, "decide", file, "--precision", 0.7, "-o", rule)
+    assert code == 0
+    assert run(capsys, "apply", rule, file, "-o", tmp_path / "out.csv")[0] == 0
+    assert pd.read_csv(tmp_path / "out.csv")["act"].sum() == (p >= data["threshold"]).sum()
+    assert main(["decide", str(file), "--cost-column", "label"]) == 2
+    assert main(["decide", str(file), "--accuracy", "0.9", "-o", str(rule)]) == 2
+
+
+def test_shares_that_the_scores_contradict_are_refused_or_named(capsys, tmp_path):
+    """Scores refer to equal shares: the correction brings their mean to the target, other shares do not."""
+    random = np.random.default_rng(0)
+    x, y = random.normal(size=8_000), random.random(8_000) < 0.05
+    score = 1.0 / (1.0 + np.exp(-(2.0 * (x + 2.0 * y) - 2.0)))  # of two normal classes, at equal shares
+    file, out = tmp_path / "rows.csv", tmp_path / "out.csv"
+    pd.DataFrame({"p(ill)": score, "label": np.where(y, "ill", "well")}).to_csv(file, index=False)
+
+    def answer(training: float, target: float) -> tuple[int, str]:
+        shares = [f"--training-shares=ill={training}", f"--target-shares=ill={target}"]
+        code, _, err = run(capsys, "apply", file, *shares, "-o", out)
+        return code, err
+
+    assert answer(0.5, 0.05) == (0, "")
+    assert pd.read_csv(out)["p(ill)"].mean() == pytest.approx(0.05, abs=0.006)
+    for training, target in ((0.02, 0.05), (0.5, 0.3)):
+        code, err = answer(training, target)
+        assert (code, "contradict" in err) == (2, True)
+    assert (
+        main(["apply", str(file), "--training-shares=ill=0.35", "--target-shares=ill=0.05", "-o", str(out)])
+        == 0
+    )
+    assert "warning: corrected from 0.35" in capsys.readouterr().out
+
+
 def test_open_says_what_a_project_holds(capsys, table, tmp_path):
     rows = read_predictions(table)
     fitted = {"TS": TemperatureScaling().fit(rows.proba, rows.labels)}

@@ -14,10 +14,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from calib.base.exceptions import CalibratorFileError, InputError
-from calib.calibrators.acceptance import AcceptanceRule, LevelRule
+from calib.calibrators.acceptance import AcceptanceRule, ActionRule, LevelRule
 from calib.data.kinds import lacks
 from calib.files.saved.fields import closed, closed_schema, mismatch, short
 from calib.files.saved.origin import (
+    ACTION,
     LEVELS,
     NAMES,
     ORIGIN,
@@ -230,7 +231,7 @@ def schema() -> dict[str, Any]:
     parts = {
         "classes": NAMES.schema,
         "fitted_on": ORIGIN.schema,
-        "rule": {"anyOf": [RULE.schema, LEVELS.schema]},
+        "rule": {"anyOf": [RULE.schema, LEVELS.schema, ACTION.schema]},
     }
     shared = {
         "format": {"const": FORMAT},
@@ -248,9 +249,13 @@ def schema() -> dict[str, Any]:
     }
 
 
+#: What a file can say about which rows pass, are answered, or acted on.
+Rule = AcceptanceRule | LevelRule | ActionRule
+
+
 def _decode(
     document: dict[str, Any],
-) -> tuple[Layout, dict, dict, tuple[str, ...] | None, FittedOn, AcceptanceRule | LevelRule | None]:
+) -> tuple[Layout, dict, dict, tuple[str, ...] | None, FittedOn, Rule | None]:
     layout = layout_named(document["type"], TYPES, "type")
     sizes: dict[str, int] = {}
     params = layout.params.decode(document["params"], "params", sizes)

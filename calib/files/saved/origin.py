@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 
 from calib.base.exceptions import InputError
 from calib.base.version import __version__
-from calib.calibrators.acceptance import NEVER, AcceptanceRule, LevelRule
+from calib.calibrators.acceptance import NEVER, AcceptanceRule, ActionRule, LevelRule
 from calib.calibrators.multiclass import clusters_of_fit
 from calib.data.equal_rows import MAX_KEYS, smallest_keys
 from calib.data.predictions import BinaryPrediction
@@ -123,6 +123,12 @@ LEVELS = Record(
 )
 
 
+#: The rule that acts on events, in place of `RULE`.
+ACTION = Record(
+    {"threshold": Maybe(real(0.0, 1.0)), "alpha": real(0.0, 1.0), "guarantee": Maybe(_LINE)}, make=ActionRule
+)
+
+
 @dataclass(frozen=True)
 class FittedOn:
     """Where a calibrator came from, as its file says."""
@@ -204,14 +210,20 @@ def encode_origin(
     return ORIGIN.encode(SimpleNamespace(**known))
 
 
-def encode_rule(rule: AcceptanceRule | LevelRule) -> dict[str, Any]:
+def encode_rule(rule: AcceptanceRule | LevelRule | ActionRule) -> dict[str, Any]:
     """Return the rule to store; a threshold that accepts nothing is written as `NEVER`."""
+    if isinstance(rule, ActionRule):
+        return ACTION.encode(rule)
     record = LEVELS if isinstance(rule, LevelRule) else RULE
     return record.encode(replace(rule, thresholds=np.minimum(rule.thresholds, NEVER)))
 
 
-def decode_rule(raw: Any, n_classes: int | None) -> AcceptanceRule | LevelRule:
+def decode_rule(raw: Any, n_classes: int | None) -> AcceptanceRule | LevelRule | ActionRule:
     """Return the checked rule of a calibrator of `n_classes` classes (None: of one score)."""
+    if isinstance(raw, dict) and "threshold" in raw:
+        if n_classes not in (None, 2):
+            raise mismatch("rule", "thresholds of several classes", raw)
+        return ACTION.decode(raw, "rule", {})
     if isinstance(raw, dict) and "levels" in raw:
         found = LEVELS.decode(raw, "rule", {})
         if len(found.tree) != len(found.levels) or {*map(len, found.tree)} != {n_classes or 0}:

@@ -78,7 +78,7 @@ def offer_calibrator(
 ) -> None:
     """Offer the file of any calibrator."""
     rule = getattr(calibrator, "rule_", None)
-    held = "" if rule is None else f"{rule.guarantee}/{rule.value}/{rule.thresholds.tobytes().hex()}"
+    held = "" if rule is None else repr(sorted(vars(rule).items()))
     key = f"{calibrator!r}/{'' if fitted_on is None else fitted_on.fingerprint}/{held}/{choices}"
     ui.offer(
         "Calibrator file (JSON)",
