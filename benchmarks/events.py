@@ -91,6 +91,7 @@ def limits(_: str, n: int, size: int) -> Draws:
     ("threshold", "rows", "rows of a cluster"),
     [*((t, n, 1) for t in (0.05, 0.2, 0.5) for n in (300, 3_000)), (0.05, 3_000, SIZE), (0.2, 3_000, SIZE)],
     {"mean width": ".4f"},
+    times=lambda *setting: 4.0,
 )
 def benefits(threshold: float, n: int, size: int) -> Draws:
     """Yield whether the intervals of a net benefit, and of a difference, hold the truth.
