@@ -387,11 +387,9 @@ def _tests_without_bins(about: ReportInput) -> list[str]:
 
 def reliability_section(about: ReportInput) -> list[str]:
     """Reliability diagram of every method, and the classes inside the base model's worst bin."""
-    blocks = [
-        paragraph(
-            f"Every diagram has {about.n_bins} equal-width bins, even if a method is assessed at each value."
-        )
-    ]
+    bins = f"Every diagram has {about.n_bins} equal-width bins, even if a method is assessed at each value."
+    others = about.calibrators or about.evidence.strategy != "uniform"
+    blocks = [paragraph(bins)] if others else []
     several, shown, band = "every label" in about.kind.has, about.methods, None
     if several:
         shown = _classes_of_largest_error(about)
@@ -451,7 +449,7 @@ def classes_section(about: ReportInput) -> list[str]:
         "Share": ".1%",
         "Rows needed": ",.0f",
     }
-    sentence = f"{classes.words()}. Each class is assessed in {about.bins}."
+    sentence = f"{classes.words()}."
     top = classes.order[:MOST_DRAWN]
     top = top[classes.predicted[top] > 0]
     drawn = diagrams.draw_heat(class_heat(about.cells, top), about.names)
@@ -517,7 +515,7 @@ def comparison_section(about: ReportInput) -> list[str]:
         *base_only,
         *ranking,
         paragraph(
-            f"{HOW_SURE} {how_assessed(about.n_bins, about.kind)} A dash: the method has no such number."
+            " ".join([HOW_SURE, *([how_assessed(about.n_bins, about.kind)] if about.calibrators else [])])
         ),
         table(numbers, words=("",)),
         paragraph(text(sentence)),
