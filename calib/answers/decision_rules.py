@@ -67,7 +67,7 @@ class RuleEffect(Result):
 
 @dataclass(frozen=True)
 class EventsAccepted:
-    """What a rule does with the events, the rows with Y = 1."""
+    """What a rule does with the events, the rows with Y = 1, or of the second and rarer of two classes."""
 
     n_samples: int  #: Rows
     n_events: int  #: Rows with Y = 1
@@ -96,7 +96,7 @@ class DecisionRule(AcceptanceRule):
     #: About how many rows would support the accuracy if the share of wrong rows stays; None if none would
     needed: int | None
     n_clusters: int | None = None  #: Clusters of the rows; None if rows are independent
-    events: EventsAccepted | None = None  #: For P(Y = 1), what happens to the rows with Y = 1
+    events: EventsAccepted | None = None  #: For an event, what happens to the rows with Y = 1
     #: Share of the right predictions that is promised to be accepted, beside the accuracy
     recall: float | None = None
     #: Why nothing is promised although enough rows are right: rows were fitted, clusters are few, or depend
@@ -377,9 +377,10 @@ def _rule(
     chosen: dict[str, Any] = {"thresholds": thresholds, "by": by, "target": target, "value": value}
     chosen |= {"groups": names, "column": column}
     chosen |= {"alpha": alpha, "guarantee": guarantee, "of_event": of_event}
+    two = getattr(rows.predictions, "n_classes", 0) == 2 and bool(rows.labels.mean() < 0.5)
     chosen |= {
         "n_clusters": rows.n_clusters,
-        "events": _events(rows, problems, thresholds) if of_event else None,
+        "events": _events(rows, problems, thresholds) if of_event or two else None,
     }
     return DecisionRule(**chosen, effect=effect, needed=needed, recall=recall, unpromised=unpromised)
 

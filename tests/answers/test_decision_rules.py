@@ -439,7 +439,11 @@ def test_a_promise_that_the_larger_class_keeps_says_what_happens_to_the_events()
     assert rule.events.n_missed == np.sum(accepted & (y == 1) & (score < 0.5)) == 20
     assert rule.events.words in rule.sentence
     assert rule.events.words not in decide(rows, accuracy=0.95).sentence
-    assert decide(Predictions(np.column_stack([1 - score, score]), y), accuracy=0.9).events is None
+    two = np.column_stack([1 - score, score])
+    assert decide(Predictions(two, y), accuracy=0.9).events == rule.events
+    assert (
+        decide(Predictions(two[:, ::-1], 1 - y), accuracy=0.9).events is None
+    )  # the second class is frequent
 
 
 def test_rows_of_clusters_are_not_counted_as_what_it_takes():
