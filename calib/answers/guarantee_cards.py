@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from calib.answers.theorems import ACCURACY, DEVIATION, FEW, MASSES, deviation, error_bound, mass_bound
 from calib.base.results import Result
+from calib.calibrators.catalogue import full_name
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary, clusters_of_fit
 from calib.calibrators.venn_abers import VennAbersCalibration
@@ -542,7 +543,8 @@ def _why_no_guarantee(calibrator: MulticlassToBinary) -> str:
             "the two has no guarantee; histogram binning has a guarantee"
         )
     if not isinstance(calibrator.binary_calibrator, HistogramBinning):
-        return f"{type(calibrator.binary).__name__} has no distribution-free guarantee; histogram binning has"
+        name = full_name(calibrator.binary_calibrator)
+        return f"{name} has no distribution-free guarantee; histogram binning has"
     if (n_clusters := clusters_of_fit(calibrator)) is not None:
         return (
             f"the calibration rows belong, or may belong, to {n_clusters:,} clusters, such as patients or "

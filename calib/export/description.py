@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from calib.base.exceptions import InputError
 from calib.calibrators.acceptance import AcceptanceRule
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
-from calib.calibrators.catalogue import BINARY, VECTOR, method_of
+from calib.calibrators.catalogue import BINARY, VECTOR, full_name, method_of
 from calib.calibrators.completed_rows import LEAST_REST, NOTHING
 from calib.calibrators.curves import CurveSet, Logistic, Spline, Steps, log_odds, on_lines, on_parabolas
 from calib.calibrators.label_shift import CorrectedCalibrator, CorrectedScores
@@ -63,7 +63,7 @@ def describe(calibrator: BaseEstimator, *, logits: bool = False) -> Program:
 
 
 def _unknown(calibrator: BaseEstimator) -> InputError:
-    return InputError(f"a {type(calibrator).__name__} cannot be written as a scorer")
+    return InputError(f"{full_name(calibrator)} cannot be written as a scorer")
 
 
 def _one_score(

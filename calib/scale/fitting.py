@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, clone
 from calib.base.exceptions import InputError
 from calib.base.parallel import row_blocks
 from calib.base.version import __version__
+from calib.calibrators.catalogue import full_name
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.likelihood import LEAST_RIDGE, newton, warn_early
 from calib.calibrators.multiclass import MulticlassToBinary
@@ -170,8 +171,8 @@ def fit(
         raise InputError("fits at scale count every row once; leave out the column of weights")
     if type(chosen) not in _FITS:
         raise InputError(
-            f"a {type(chosen).__name__} cannot be fitted by sums over parts; choose HistogramBinning, "
-            "TemperatureScaling or VectorScaling, or fit on a sample in memory"
+            f"{full_name(chosen)} cannot be fitted by sums over parts; choose histogram binning, temperature "
+            "scaling or vector scaling, or fit on a sample in memory"
         )
     chosen.class_names_ = scan.reader.class_names
     chosen.fitted_on_ = FittedOn(_FITS[type(chosen)](chosen, scan), None, today(), __version__)
@@ -332,8 +333,8 @@ def _cells_of_cuts(counts: ScoreCounts, n_bins: int) -> np.ndarray:
 def _check_binning(binary: Any) -> HistogramBinning:
     if not isinstance(binary, HistogramBinning) or binary.ties != "group":
         raise InputError(
-            'fits at scale bin with HistogramBinning and ties="group"; '
-            "fit another calibrator on a sample in memory"
+            'fits at scale are histogram binning with ties="group"; fit another calibrator on a sample in '
+            "memory"
         )
     return binary
 
@@ -353,7 +354,7 @@ def _fit_one_score(binning: HistogramBinning, scan: Scan) -> int:
 def _fit_problems(calibrator: MulticlassToBinary, scan: Scan) -> int:
     binning, reader = _check_binning(calibrator.binary_calibrator), scan.reader
     if reader.kind not in ("vectors", "top-label"):
-        raise InputError("these rows have one score each; fit HistogramBinning itself")
+        raise InputError("these rows have one score each; fit histogram binning of one score")
     if calibrator.notion not in ("confidence", "top-label") or calibrator.fallback == "shrink":
         raise InputError(
             'fits at scale have the notions "confidence" and "top-label", '
@@ -412,7 +413,7 @@ def _least_positive(part: Part, reader: BatchReader) -> tuple[int, float]:
 def _begin_scaling(calibrator: BaseEstimator, scan: Scan) -> int:
     """Set the number of classes and the floor of the probabilities; return the number of rows."""
     if scan.reader.kind != "vectors":
-        raise InputError(f"{type(calibrator).__name__} needs a probability for every class")
+        raise InputError(f"{full_name(calibrator)} needs a probability for every class")
     n_classes = len(scan.reader.class_names or ())
     each = list(scan.over(_least_positive))
     n_rows = sum(count for count, _ in each)

@@ -43,7 +43,7 @@ ROOM = """
 }
 @media (max-width: 640px) {
     [data-testid=stMainBlockContainer] { padding-bottom: 1rem; }
-    [data-testid=stMainBlockContainer] h2 { font-size: 1.2rem; padding: 0; }
+    [data-testid=stMainBlockContainer] h2 { font-size: 1.2rem; padding: 0 0 0.75rem; }
     [data-testid=stMain] [data-testid=stVerticalBlock] { gap: 0.25rem; }
     [class*=st-key-][class*="-save"] { margin-top: -0.25rem; }
     .st-key-choice-menus { flex-wrap: nowrap; }

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from calib.base.exceptions import CalibratorFileError, InputError
 from calib.calibrators.acceptance import AcceptanceRule, ActionRule, LevelRule
+from calib.calibrators.catalogue import full_name
 from calib.data.kinds import lacks
 from calib.files.saved.fields import closed, closed_schema, mismatch, short
 from calib.files.saved.origin import (
@@ -193,7 +194,7 @@ def aligned(predictions: Any, calibrator: BaseEstimator) -> Any:
     if n_classes is None:
         if lacks(predictions.kind, "calibrator:one score") is not None:
             raise InputError(
-                f"a {type(calibrator).__name__} calibrates the scores of one event, not class probabilities"
+                f"{full_name(calibrator)} calibrates the scores of one event, not class probabilities"
             )
         return predictions if names is None else predictions.in_order_of(names)
     if "one score" in predictions.has:
