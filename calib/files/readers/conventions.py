@@ -114,8 +114,8 @@ NAMES = {
     "score": words_of(
         "score scores prob probs proba probability probabilities p p_hat y_score y_prob y_proba y_hat "
         "y_pred pred prediction predicted_probability predicted_prob predicted_proba output logit logits "
-        "pred_score risk risk_score predicted_risk pd phat likelihood wahrscheinlichkeit probabilite probabilidad "
-        "probabilita 概率 確率 вероятность"
+        "pred_score risk risk_score predicted_risk pd phat likelihood wahrscheinlichkeit probabilite "
+        "probabilidad probabilita 概率 確率 вероятность"
     )
     | pairs_of("pct percent percentage", "prob proba probability p score"),
     # scores of all classes, by their scale

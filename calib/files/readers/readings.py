@@ -349,12 +349,14 @@ def _ties(columns: Columns) -> Roles | None:
     for name in () if given.drop_label else (n for n in columns.numeric if n in columns.fractions):
         values = columns[name][~np.isnan(columns[name])]
         match = LABEL_SUFFIX.fullmatch(name)
-        score = given.score or tuple(n for n in columns.unit if match and n == match[1])
-        score = score or tuple(n for n in columns.unit if n != name and columns.is_called_score(n))
         asked = name == given.label or (
             given.label is None and (match or columns.called(name, "true", "label"))
         )
-        if not (asked and len(score) == 1 and set(np.unique(values)) == {0.0, 0.5, 1.0}):
+        if not (asked and set(np.unique(values)) == {0.0, 0.5, 1.0}):
+            continue
+        score = given.score or tuple(n for n in columns.unit if match and n == match[1])
+        score = score or tuple(n for n in columns.unit if n != name and columns.is_called_score(n))
+        if len(score) != 1:
             continue
         roles = guess_roles(columns.table, replace(given, score=score, label=None, votes=(name,)))
         half = Choice((f"score={score[0]}", f"votes={name}"), "0.5 is half an event, such as a tie")
