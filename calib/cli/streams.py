@@ -167,8 +167,9 @@ def progress_line() -> Iterator[Callable[[float, str], None] | None]:
 
 def options_of(choices: Sequence[Choice]) -> str:
     """Return the options that decide how columns are read."""
-    each = " or ".join(_options(choice) for choice in choices)
-    return each or "--score, --label, --predicted or --correct COLUMN"
+    each = [_options(choice) for choice in choices if not choice.command]
+    each += [f"run {_options(choice)}" for choice in choices if choice.command]
+    return " or ".join(each) or "--score, --label, --predicted or --correct COLUMN"
 
 
 def question_lines(choices: Sequence[Choice]) -> list[str]:
@@ -178,4 +179,5 @@ def question_lines(choices: Sequence[Choice]) -> list[str]:
 
 
 def _options(choice: Choice) -> str:
-    return " ".join(f"--{o.replace('_', '-')} {shlex.quote(value)}" for o, value in choice.given.items())
+    options = (f"--{o.replace('_', '-')} {shlex.quote(value)}" for o, value in choice.given.items())
+    return " ".join((*([f"calib {choice.command} FILE"] if choice.command else []), *options))

@@ -250,7 +250,8 @@ def why_not(reading: Reading) -> str:
             message = finding.message[:1].upper() + finding.message[1:]
             return f"{message} Apply the fix above." if finding.fix is not None else message
         if any(finding.code == "labels_missing" for finding in report.findings):
-            return f"There are no true labels in the {part} rows; add a column of labels or a file of them."
+            where = "" if part == "evaluation" else f" of the {part} rows"
+            return f"No column holds the true class{where}. Add one, or drop a file of labels here."
     return ""
 
 

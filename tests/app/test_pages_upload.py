@@ -166,7 +166,7 @@ def test_refusals_in_the_app_have_no_codes():
 def test_a_file_without_labels_says_so_and_cannot_be_pressed_into_use():
     app = open_page("pages/views/data.py", example="digits")
     upload(app, "up", "scores.csv", csv(PROBA, None))
-    assert "There are no true labels in the evaluation rows" in app.error[0].value
+    assert "No column holds the true class. Add one, or drop a file of labels here." in app.error[0].value
     assert app.session_state["dataset"].example == "digits"
 
 

@@ -112,7 +112,7 @@ def classes_in(*columns: np.ndarray | None) -> tuple[str, ...]:
     """Return the distinct classes in columns: numbers by size, then texts in alphabetical order."""
     words = {word for values in columns if values is not None for word in words_in(values)[1]} - set(MISSING)
     last = [ANOTHER] if ANOTHER in words else []
-    return (*sorted(words - {ANOTHER}, key=_natural), *last)
+    return (*sorted(words - {ANOTHER}, key=natural), *last)
 
 
 def two_classes(labels: np.ndarray | None, positive: str | None) -> tuple[str, str]:
@@ -130,8 +130,8 @@ def two_classes(labels: np.ndarray | None, positive: str | None) -> tuple[str, s
 
 def positive_of(words: Iterable[str]) -> str | None:
     """Return the positive class by convention: the largest number, or the only word for yes; else None."""
-    words = sorted(words, key=_natural)
-    if words and _natural(words[-1])[0] == 0:
+    words = sorted(words, key=natural)
+    if words and natural(words[-1])[0] == 0:
         return words[-1]
     telling = [word for word in words if word.lower() in POSITIVE]
     return telling[0] if len(telling) == 1 else None
@@ -233,7 +233,7 @@ def _short(word: str) -> str:
     return word.lower().removesuffix(".0")
 
 
-def _natural(word: str) -> tuple[int, float, str]:
+def natural(word: str) -> tuple[int, float, str]:
     if word.isascii() and word.removeprefix("-").isdigit() and len(word) < 16:
         return 0, float(word), word
     return 1, 0.0, word

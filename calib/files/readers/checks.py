@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calib.files.readers.answers import nearly_same, positive_of, same_classes
+from calib.files.readers.answers import nearly_same, outcomes_of, positive_of, same_classes
 from calib.files.readers.columns import (
     BEYOND,
     EXPECTED,
@@ -80,25 +80,25 @@ def sums_to_one(columns: Columns, roles: Roles) -> Outcome:
     if roles.kind != "vectors":
         return None
     listed = some_names(names)
-    if names[0] in columns.table.matrices and not columns.sum_to_one(names):
-        named = bool(roles.label) or is_called(names[0], *SCALES) or not columns.table.tabular
-        return None if named else (False, f"the rows of {listed} do not sum to 1")
     if columns.sum_to_one(names):
         return True, f"the rows of {listed} sum to 1"
+    if names[0] in columns.table.matrices:
+        named = bool(roles.label) or is_called(names[0], *SCALES) or not columns.table.tabular
+        return None if named else (False, f"the rows of {listed} do not sum to 1")
     if roles.scale in ("logits", "log_probabilities"):
         return True, f"{listed} are called {roles.scale.replace('_', '-')}"
-    words = columns.words(*roles.label) if len(roles.label) == 1 and roles.label[0] in columns.word else set()
     if columns.are_odds(names):
         return True, f"the inverses of {listed} sum to between 1 and 1.15, as for decimal odds"
+    label = columns.label_of(roles)
+    words = columns.words(label) if label else frozenset()
     if len(words) == 2 and is_within(columns.rows(names, FIRST)):
-        return False, f"the rows of {listed} do not sum to 1, and {roles.label[0]!r} holds two values"
-    if len(words & {*(roles.class_names or ())}) > 1 and 2 * len(words) >= len(names):
-        return True, f"{listed} are named like the classes"
+        return False, f"the rows of {listed} do not sum to 1, and {label!r} holds two values"
     frames = [frame for frame in columns.frames(columns.scores) if frame.columns == names]
-    if frames and frames[0].is_run and len(words) <= len(names) + 1:
-        return True, f"{listed} are numbered like classes"
-    if words and not frames and columns.goes_with(names, roles.label[0]):
-        return True, f"the highest of {listed} goes with {roles.label[0]!r}"
+    named = len(words & {*(roles.class_names or ())}) > 1 and 2 * len(words) >= len(names)
+    if named or (frames and frames[0].is_run and len(words) <= len(names) + 1):
+        return True, f"{listed} are named or numbered like the classes"
+    if label and not frames and columns.goes_with(names, label):
+        return True, f"the highest of {listed} goes with {label!r}"
     return False, f"the rows of {listed} do not sum to 1, and their names are no classes"
 
 
@@ -108,21 +108,15 @@ def are_no_decisions(columns: Columns, roles: Roles) -> Outcome:
         return None
     if "vector" in roles.has and roles.label and not any(map(columns.is_predicted, names)):
         return None
-    return (
-        False,
-        f"{some_names(names)} hold only 0 and 1: decisions, but calibration needs their probabilities",
+    return False, (
+        f"{some_names(names)} hold only 0 and 1: decisions, but calibration needs their probabilities"
     )
 
 
 def are_in_no_order(columns: Columns, roles: Roles) -> Outcome:
-    names = roles.probabilities
-    if (
-        roles.kind != "vectors"
-        or (columns.listed or roles.class_names)
-        and roles.label
-        and columns.words(*(name for name in roles.label if name in columns.word))
-        & {*(columns.listed or roles.class_names or ())}
-    ):
+    label, names = columns.label_of(roles), roles.probabilities
+    classes = {*(columns.listed or roles.class_names or ())}
+    if roles.kind != "vectors" or (label and columns.words(label) & classes):
         return None
     rows = columns.rows(names, 1000)
     if len(rows) < 10 or rows.shape[1] < 3 or not (rows[:, 1:] <= rows[:, :-1]).all():
@@ -131,28 +125,24 @@ def are_in_no_order(columns: Columns, roles: Roles) -> Outcome:
 
 
 def label_fits_classes(columns: Columns, roles: Roles) -> Outcome:
-    if roles.kind != "vectors" or len(roles.label) != 1 or roles.label[0] not in columns.word:
+    label, names, size = columns.label_of(roles), roles.class_names or (), len(roles.probabilities)
+    if roles.kind != "vectors" or label is None:
         return None
-    label, names = roles.label[0], roles.class_names or ()
     words = columns.words(label)
     if columns.are_mostly(label, names) or (words and words <= {*names}):
         return True, f"{label!r} holds the classes in the names of the scores"
-    if columns.called(label, *LABELS) and len(columns[label]) < FEW_ROWS:
+    few, named = len(columns[label]) < FEW_ROWS, columns.called(label, *LABELS)
+    if (few and named) or not words or max(len(words), *map(int, filter(str.isdecimal, words)), 0) > 2 * size:
         return None
-    size = len(roles.probabilities)
-    if not words or max(len(words), *map(int, filter(str.isdecimal, words)), 0) > 2 * size:
-        return None
-    few = len(columns[label]) < FEW_ROWS
     fits = few or (2 * len(words) >= size and columns.agreement(roles.probabilities, label) > BEYOND)
     what = "goes with" if fits else "does not go with"
-    return fits or columns.called(label, *LABELS) and bool(names and names[0].isdigit()), (
-        f"the highest of {some_names(roles.probabilities)} {what} {label!r}"
-    )
+    fits = fits or (named and bool(names) and names[0].isdigit())
+    return fits, f"the highest of {some_names(roles.probabilities)} {what} {label!r}"
 
 
 def is_not_the_decision(columns: Columns, roles: Roles) -> Outcome:
-    label = (roles.label or (roles.correct,))[0] if len(roles.label) < 2 else None
-    if label is None or label not in columns.word or columns.called(label, "true"):
+    label = columns.truth_of(roles)
+    if label is None or columns.called(label, "true"):
         return None
     if roles.kind == "top-label" and roles.label and roles.predicted:
         same = (as_keys(columns[label]) == as_keys(columns[roles.predicted])).all()
@@ -160,39 +150,35 @@ def is_not_the_decision(columns: Columns, roles: Roles) -> Outcome:
         if same and np.nansum((1.0 - values).clip(0.0)) > MANY_EXPECTED:
             return False, f"{label!r} is always {roles.predicted!r}: it may be the model's decision"
         return None
-    if roles.kind in ("binary", "confidence", "top-label"):
-        expected = MANY_EXPECTED if columns.called(label, "label") else EXPECTED
-        score = columns.threshold_of(label, expected)
+    if roles.kind != "vectors":
+        score = columns.threshold_of(label, MANY_EXPECTED if columns.called(label, "label") else EXPECTED)
         return None if score is None else (
             False, f"{label!r} is {score!r} at or above a threshold: a decision, and not the true class"
         )  # fmt: skip
     matrix = roles.probabilities[0] in columns.table.matrices
-    if roles.kind == "vectors" and (matrix or not is_within(columns.rows(roles.probabilities, FIRST))):
+    if matrix or not is_within(columns.rows(roles.probabilities, FIRST)):
         return None
-    high = columns.decided(roles.probabilities, label) if roles.kind == "vectors" else None
-    if high is None:
-        return None
-    return False, (
+    high = columns.decided(roles.probabilities, label)
+    return None if high is None else (
+        False,
         f"{label!r} is always the class with the highest score, even if this score is only {high.min():.4g}: "
-        "it may be the model's decision and not the true class"
-    )
+        "it may be the model's decision and not the true class",
+    )  # fmt: skip
 
 
 def is_one_label(columns: Columns, roles: Roles) -> Outcome:
-    label = (roles.label or (roles.correct,))[0] if len(roles.label) < 2 else None
-    if label is None or label not in columns.word:
+    label = columns.truth_of(roles)
+    if label is None:
         return None
-    true, used = columns.called(label, "true"), {label, roles.predicted, *roles.ranked, *roles.probabilities}
-    if roles.label:
-        used |= {roles.correct}
+    used = {label, roles.predicted, *roles.ranked, *roles.probabilities, roles.label and roles.correct}
+    true = columns.called(label, "true")
     for other in [name for name in columns.classes if name not in used][:MOST_OTHERS]:
-        if (
-            columns.is_predicted(other)
-            or is_another(columns, other)
-            or (true and not columns.called(other, *LABELS))
-        ):
+        if columns.is_predicted(other) or is_another(columns, other):
             continue
-        if columns.alike(label, other) and not _is_decision(columns, roles, other):
+        named = {label, other} <= {*columns.labels} and columns.word[other] not in ("class", "answer")
+        flags = not true or columns.called(other, *LABELS)
+        differ = columns.alike(label, other, flags) or (named and not columns.say_the_same(label, other))
+        if differ and not _is_decision(columns, roles, other):
             return False, f"{label!r} and {other!r} can both be the true class, and differ"
     return None
 
@@ -204,15 +190,14 @@ def _is_decision(columns: Columns, roles: Roles, other: str) -> bool:
 
 
 def is_the_named_label(columns: Columns, roles: Roles) -> Outcome:
-    if len(roles.label) != 1 or roles.label[0] not in columns.word or roles.label[0] in columns.labels:
+    label = columns.label_of(roles)
+    if label is None or label in columns.labels:
         return None
+    if label in columns.correct:
+        return False, f"{label!r} may say whether the prediction is right"
     others = [n for n in columns.labels if n not in (roles.predicted, *roles.ranked, *roles.probabilities)]
     others = [n for n in others if len(columns.words(n)) > 1]
-    if roles.label[0] in columns.correct:
-        return False, f"{roles.label[0]!r} may say whether the prediction is right"
-    if not others:
-        return None
-    return False, f"{others[0]!r} has the name of a label, and {roles.label[0]!r} has not"
+    return (False, f"{others[0]!r} has the name of a label, and {label!r} has not") if others else None
 
 
 def has_a_name(columns: Columns, roles: Roles) -> Outcome:
@@ -259,6 +244,8 @@ def has_two_values(columns: Columns, roles: Roles) -> Outcome:
         return True, f"{label!r} holds two values"
     if third := third_value(columns, label):
         return False, f"{label!r} holds {third!r} beside {some_names(sorted(words - {third}))}"
+    if columns.given.positive:
+        return None
     return False, f"{label!r} holds {len(words)} value{'s' * (len(words) != 1)}: {some_names(sorted(words))}"
 
 
@@ -317,7 +304,7 @@ def _is_named(columns: Columns, score: str) -> bool:
 def goes_with_right(columns: Columns, roles: Roles) -> Outcome:
     score = roles.probabilities[0]
     if roles.kind == "confidence" and roles.correct and not roles.label:
-        right, least = columns.outcomes(roles.correct), -BEYOND - 1.0
+        right, least = outcomes_of(columns[roles.correct], roles.correct), -BEYOND - 1.0
     elif roles.kind == "top-label" and roles.label and roles.predicted and not _is_named(columns, score):
         right, least = (as_keys(columns[roles.label[0]]) == as_keys(columns[roles.predicted])) * 1.0, BEYOND
     else:

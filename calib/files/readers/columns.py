@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-import sys
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from calib.base.exceptions import InputError
 from calib.data.likeness import MIN_CLUSTERS
-from calib.files.readers.answers import no_classes, outcomes_of, says_right, yes_or_no
+from calib.files.readers.answers import natural, no_classes, says_right, yes_or_no
 from calib.files.readers.conventions import (
     KNOWN,
     LABEL_PREFIX,
@@ -25,11 +25,11 @@ from calib.files.readers.conventions import (
     PREFIX,
     SIDE_ROLES,
     SUFFIX,
-    conventions_of,
+    is_called,
     normalised,
     words_of,
 )
-from calib.files.readers.roles import Given
+from calib.files.readers.roles import Given, Roles
 from calib.files.readers.tables import Table, as_float, as_float_column, as_keys, by_word, one_line, words_in
 
 #: Largest distance of a score from [0, 1] by rounding.
@@ -93,12 +93,6 @@ class Frame:
         return first < 2 and numbers == list(range(first, first + len(self.names)))
 
 
-def _beginning_with(start: str, texts: Sequence[str]) -> Sequence[str]:
-    """Return the sorted texts that begin with some characters."""
-    first = bisect_left(texts, start)
-    return texts[first : bisect_left(texts, start + chr(sys.maxunicode), first)] if start else texts
-
-
 class Columns:
     """The columns of a table, each examined once, with the roles that their names suggest."""
 
@@ -109,22 +103,28 @@ class Columns:
         self.table, self.given = table, given
         self.word = {name: normalised(name) for name in table.columns}
         self.has_header = [*table.columns] != [str(at) for at in range(len(table.columns))]
-        self.tools = {name: conventions_of(name) for name in table.columns}
-        sizes = Counter(len(values) for values in table.columns.values())
+        sizes = Counter(map(len, (*table.matrices.values(), *table.columns.values())))
         n_rows = sizes.most_common(1)[0][0] if sizes else 0
         self.listed: tuple[str, ...] | None = None
         for name, values in table.columns.items():
             if self.called(name, "classes") and (len(values) != n_rows or not table.tabular):
                 self.listed = tuple(one_line(str(each)) for each in values)
-                del self.word[name]
+            elif len(values) == n_rows:
+                continue
+            elif name in given.columns or self.called(name, *KNOWN):
+                raise InputError(
+                    f"{name[:60]!r} has {len(values):,} entries for {n_rows:,} rows; give one for each row"
+                )
+            del self.word[name]  # arrays of an archive may be about something else
         self._words: dict[str, frozenset[str]] = {}
-        self._sums: dict[tuple[str, ...], np.ndarray] = {} if like is None else like._sums
-        self._coded: dict[str, tuple[np.ndarray, list[str]]] = {} if like is None else like._coded
-        #: Misses that a score expects if a column is a threshold on it, and AUCs
-        self._missed: dict[tuple[str, str], float] = {} if like is None else like._missed
-        self._aucs: dict[tuple[str, ...], tuple[float, float]] = {} if like is None else like._aucs
-        self._thresholds: dict[str, tuple[float, str]] = {}
+        #: What was found in columns: distinct cells, sums of rows, AUCs
+        self._found: dict[Any, Any] = {} if like is None else like._found
         self._find_roles()
+
+    def _once(self, key: Any, find: Callable[[], Any]) -> Any:
+        if key not in self._found:
+            self._found[key] = find()
+        return self._found[key]
 
     def _find_roles(self) -> None:
         given, word = self.given, self.word
@@ -153,52 +153,50 @@ class Columns:
         self.unit = [n for n in self.scores if n in self.fractions and is_within(self[n])]
         truths = {*self.truths.values()} - {*given.score}
         self.scores = [name for name in self.scores if name not in truths]
+        written = [name for name in self.scores if word[name] == "calibrated"]
+        if written and "uncalibrated" not in word.values() and not given.score:  # calib wrote it
+            self.scores = written
 
     def _side(self) -> dict[str, Any]:
         given = self.given
         roles: dict[str, Any] = {role: getattr(given, role, None) for role in SIDE_ROLES}
         roles |= {"model": None, "index": None}
-        kept = {given.label, given.predicted, given.correct, *given.score, *roles.values()} - {None}
+        kept = {given.label, given.predicted, given.correct, *given.score, *roles.values()}
         for position, name in enumerate(self.word):
-            if name in kept:
-                continue
-            number = name in self.numeric
-            role = next((role for role in SIDE_ROLES if self.called(name, role)), None)
-            if role in ("id", "cluster") or (role is None and self.called(name, "together")):
-                role = self._id_or_cluster(name, role)
-            if role is not None and (number if role == "weight" else name not in self.fractions):
-                if roles[role] is None and not (role == "model" and len(self.words(name)) < 2):
-                    roles[role] = name
-            elif number and roles["index"] is None and self._is_index(name, position):
-                roles["index"] = name
+            role = None if name in kept else self._side_role(name, position)
+            if role is not None and roles[role] is None:
+                roles[role] = name
         return roles
 
-    def _id_or_cluster(self, name: str, role: str | None) -> str | None:
-        """Return the role of a column named like an id: rows of equal values may belong together."""
-        n_values = len(pd.unique(self[name]))
-        if n_values == len(self[name]):
-            return None if role is None else "id"
-        repeats = self.called(name, "together") and n_values >= MIN_CLUSTERS
-        return "cluster" if repeats else role
-
-    def _is_index(self, name: str, position: int) -> bool:
-        named, values = self.called(name, "index"), self[name]
-        if not named and (position > 0 or len(values) < MIN_INDEX_ROWS):
-            return False
-        return is_row_number(values) or (named and self.word[name] != "row" and is_whole(values))
+    def _side_role(self, name: str, position: int) -> str | None:
+        values, is_number = self[name], name in self.numeric
+        role = next((role for role in SIDE_ROLES if self.called(name, role)), None)
+        together = self.called(name, "together")
+        if role in ("id", "cluster") or (role is None and together):
+            n_values = len(pd.unique(values))
+            if n_values == len(values):
+                role = role and "id"
+            elif together and n_values >= MIN_CLUSTERS:
+                role = "cluster"
+        if role is not None and (is_number if role == "weight" else name not in self.fractions):
+            return None if role == "model" and len(self.words(name)) < 2 else role
+        named = self.called(name, "index")
+        if not is_number or not (named or (position == 0 and len(values) >= MIN_INDEX_ROWS)):
+            return None
+        counts = named and self.word[name] != "row" and is_whole(values)
+        return "index" if counts or is_row_number(values) else None
 
     def called(self, name: str, *kinds: str) -> bool:
         """Whether a column has a name of one of the kinds."""
-        return any(self.word[name] in NAMES[kind] for kind in kinds)
+        return is_called(name, *kinds)
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.table.columns[name]
 
     def coded(self, name: str) -> tuple[np.ndarray, list[str]]:
         """Return `words_in` of a column."""
-        if name not in self._coded:
-            self._coded[name] = words_in(self[name])
-        return self._coded[name]
+        found: tuple[np.ndarray, list[str]] = self._once(name, lambda: words_in(self[name]))
+        return found
 
     def words(self, *names: str) -> frozenset[str]:
         """Return the distinct values of columns, without empty cells and words for them."""
@@ -227,15 +225,11 @@ class Columns:
 
     def says_right(self, name: str) -> bool:
         """Whether a column says if predictions are right, by its name and its cells."""
-        named = self.called(name, "correct", "wrong") or "correct" in self.tools[name]
-        return named and says_right(self[name])
+        return self.called(name, "correct", "wrong") and says_right(self[name])
 
     def is_predicted(self, name: str) -> bool:
         """Whether a column holds predictions, by a word in its name."""
-        words = set(self.word[name].split("_"))
-        return (
-            bool(words & PREDICTED_WORDS) or self.called(name, "predicted") or "predicted" in self.tools[name]
-        )
+        return self.called(name, "predicted") or bool({*self.word[name].split("_")} & PREDICTED_WORDS)
 
     @cached_property
     def truths(self) -> dict[str, str]:
@@ -253,13 +247,19 @@ class Columns:
                 found |= dict.fromkeys(named, name)
         return found
 
+    def label_of(self, roles: Roles) -> str | None:
+        """Return the column of the label; None if several columns or a matrix hold it."""
+        return next((n for n in roles.label if len(roles.label) == 1 and n in self.word), None)
+
+    def truth_of(self, roles: Roles) -> str | None:
+        """Return the column of the label, or else the column that says whether predictions are right."""
+        return self.label_of(roles) if roles.label else roles.correct
+
     def rows(self, names: Sequence[str], first: int | None = None) -> np.ndarray:
         """Return columns side by side, or the matrix of that name, (n, k) array."""
         if names[0] in self.table.matrices:
             return self.table.matrices[names[0]][:first]
-        columns = [self[name][:first] for name in names]
-        n_rows = min(map(len, columns))  # arrays may have other lengths
-        return np.stack([values[:n_rows] for values in columns], axis=1)
+        return np.stack([self[name][:first] for name in names], axis=1)
 
     def are_several(self, label: Sequence[str]) -> bool:
         """Whether labels are 0 and 1 for each class, and some rows have no true class or several."""
@@ -273,8 +273,7 @@ class Columns:
 
     def is_called_score(self, name: str) -> bool:
         """Whether a column is named as a score, with or without a class or model in its name."""
-        named = self.called(name, "confidence", "score") or "score" in self.tools[name]
-        return named or self.event_of(name) is not None
+        return self.called(name, "confidence", "score") or self.event_of(name) is not None
 
     def event_of(self, name: str) -> tuple[str, str, str] | None:
         """Split the name of a score into (text before, class, text after): prob_fraud, P(Y=1), dog score."""
@@ -303,51 +302,34 @@ class Columns:
         ]
         return sorted(found, key=lambda frame: -len(frame.columns))
 
-    def frames_of(self, names: Sequence[str], classes: Collection[str]) -> list[Frame]:
-        """Return the groups of columns named after classes, with equal text around it, the largest first."""
-        around: dict[tuple[str, str], list[str]] = {}
+    def frames_of(self, names: Sequence[str], labels: Iterable[str]) -> list[tuple[Frame, str]]:
+        """Return the groups of columns named after classes of a label, with equal text around the class."""
+        around: dict[tuple[str, str], dict[str, str]] = {}
         for name in names:
-            for before, inside, after in classes_in_name(name, classes):
-                around.setdefault((before, after), []).append(inside)
-        frames, texts = [], {name: name.strip() for name in names}
-        starts, ends = sorted(texts.values()), sorted(text[::-1] for text in texts.values())
-        held: dict[str, list[str]] = {}
-        for name, text in texts.items():
-            held.setdefault(text, []).append(name)
-
-        def columns_of(found: Iterable[str]) -> list[str]:
-            return sorted((n for text in {*found} for n in held.get(text, ())), key=place.__getitem__)
-
-        place = {name: at for at, name in enumerate(names)}
-        for (before, after), found in around.items():
-            named = columns_of(f"{before}{inside}{after}" for inside in found)
-            begun, ended = _beginning_with(before, starts), _beginning_with(after[::-1], ends)
-            alike = begun if len(begun) <= len(ended) else [text[::-1] for text in ended]
-            least = len(before) + len(after)
-            alike = columns_of(
-                t for t in alike if len(t) > least and t.startswith(before) and t.endswith(after)
-            )
-            if not before + after:
-                alike = [name for name in alike if not self.is_called_score(name)]
-            marked = before[-1:] in MARKS or after[:1] in MARKS
-            summed = [self.sum_to_one(each, 0.95) for each in (named, alike)]
-            whole = alike if summed[1] or (marked and not summed[0]) else named
-            cut = slice(len(before), -len(after) or None)
-            frames.append(Frame(tuple(whole), tuple(n.strip()[cut].strip() for n in whole), before, after))
-        return sorted(
-            (frame for frame in frames if len(frame.columns) > 1), key=lambda frame: -len(frame.columns)
-        )
+            for before, inside, after in parts_of_name(name):
+                around.setdefault((before, after), {}).setdefault(inside.strip(), name)
+        shared = {texts: group for texts, group in around.items() if len(group) > 1}
+        found = []
+        for label in labels:
+            for (before, after), group in shared.items():
+                named = {inside: name for inside, name in group.items() if inside in self.words(label)}
+                if len(named) < 2:
+                    continue
+                alike = group
+                if not before + after:
+                    alike = {n: name for n, name in group.items() if not self.is_called_score(name)}
+                marked = before[-1:] in MARKS or after[:1] in MARKS
+                summed = [self.sum_to_one([*each.values()], 0.95) for each in (named, alike)]
+                whole = alike if summed[1] or (marked and not summed[0]) else named
+                found.append((Frame((*whole.values(),), (*whole,), before, after), label))
+        return sorted(found, key=lambda each: -len(each[0].columns))
 
     def sum_to_one(self, names: Sequence[str], share: float = 0.5) -> bool:
         """Whether most rows sum to 1 or to 100, or their exponentials do."""
-        matrix = self.table.matrices.get(names[0]) if len(names) == 1 else None
-        if matrix is None and (len(names) < 2 or len({len(self[name]) for name in names}) > 1):
+        if len(names) < 2 and not {*names} & self.table.matrices.keys():
             return False
-        key = tuple(names)
-        if key not in self._sums:
-            rows = [self[n][:LOOKED_AT] for n in names] if matrix is None else matrix[:LOOKED_AT].T
-            self._sums[key] = sums_of(rows)
-        return sums_to_one(self._sums[key], share)
+        sums = self._once(("sums", *names), lambda: sums_of(self.rows(names, LOOKED_AT).T))
+        return sums_to_one(sums, share)
 
     def agreement(self, scores: Sequence[str], label: str, names: Sequence[str] = ()) -> float:
         """Return by how many standard errors the highest score names the class more often than by chance.
@@ -356,16 +338,16 @@ class Columns:
         """
         rows = self.rows(scores, FIRST).astype(np.float64)
         codes, words = words_in(self[label][: len(rows)])
-        classes = [w for w in sorted(words, key=_by_number) if w in self.words(label)]
+        classes = [w for w in sorted(words, key=natural) if w in self.words(label)]
         classes = [*names] if {*names} >= {*classes} else classes
         places = {word: at for at, word in enumerate(classes)}
-        if len(rows) != len(codes) or len(classes) < 2:
+        if len(classes) < 2:
             return 0.0
         true = np.array([places.get(word, -1) for word in words])[codes]
         known = np.isfinite(rows).all(axis=1) & (true >= 0)
-        top, true = rows[known].argmax(axis=1), true[known]
-        if not len(true):
+        if not known.any():
             return 0.0
+        top, true = rows[known].argmax(axis=1), true[known]
         size = max(rows.shape[1], len(classes))
         chance = float(np.bincount(top, minlength=size) @ np.bincount(true, minlength=size)) / len(true) ** 2
         spread = np.sqrt(max(chance * (1.0 - chance), 1e-4) / len(true))
@@ -374,10 +356,8 @@ class Columns:
     def decided(self, scores: Sequence[str], label: str) -> np.ndarray | None:
         """Return the highest scores if the label is always their class, though some are low; else None."""
         rows = self.rows(scores, FIRST).astype(np.float64)
-        rows = np.nan_to_num(np.hstack([1.0 - rows, rows]) if rows.shape[1] == 1 else rows, nan=-np.inf)
+        rows = np.nan_to_num(rows, nan=-np.inf)
         codes, words = words_in(self[label][:FIRST])
-        if rows.size == 0 or len(rows) != len(codes):
-            return None
         top, high = rows.argmax(axis=1), rows.max(axis=1)
         one_to_one = len(np.unique(top * len(words) + codes)) == len(words) == len(np.unique(top))
         expected = MANY_EXPECTED if self.called(label, "label") else EXPECTED
@@ -386,13 +366,7 @@ class Columns:
 
     def are_odds(self, names: Sequence[str]) -> bool:
         """Whether columns are decimal odds: above 1, and their inverses sum to between 1 and 1.15."""
-        if names[0] in self.table.matrices or len({len(self[name]) for name in names}) > 1:
-            return False
         return are_odds(self.rows(names, LOOKED_AT))
-
-    def outcomes(self, correct: str) -> np.ndarray:
-        """Return 1.0 for right, 0.0 for wrong and NaN for other rows, also of a column that says wrong."""
-        return outcomes_of(self[correct], correct)
 
     def goes_with(self, scores: Sequence[str], label: str) -> bool:
         """Whether the highest score names the class beyond chance; True if rows are too few to tell."""
@@ -411,24 +385,19 @@ class Columns:
         values = np.asarray(self[name], dtype=np.float64)
         return float(np.nanmin(values)), float(np.nanmax(values))
 
-    def are_as_long(self, name: str, other: str) -> bool:
-        """Whether two columns have equal lengths; arrays of an archive may differ."""
-        return len(self[name]) == len(self[other])
-
     def separation(self, score: str, label: str, positive: str) -> tuple[float, float]:
         """Return the AUC of a score for a class, and by how many standard errors it is above 1/2."""
-        key = score, label, positive
-        if key not in self._aucs:
+
+        def found() -> tuple[float, float]:
             codes, words = self.coded(label)
             filled = np.array([word != "" for word in words])[codes]
-            event = np.array([word == positive for word in words])[codes]
-            self._aucs[key] = self.separates(score, event, filled)
-        return self._aucs[key]
+            return self.separates(score, np.array([word == positive for word in words])[codes], filled)
+
+        auc, errors = self._once((score, label, positive), found)
+        return auc, errors
 
     def separates(self, score: str, event: np.ndarray, filled: Any = True) -> tuple[float, float]:
         """Return `separation` for a mask of events in place of a class."""
-        if len(self[score]) != len(event):
-            return 0.5, 0.0
         step = max(1, len(self[score]) // LOOKED_AT)
         values = np.asarray(self[score], dtype=np.float64)
         known = (np.isfinite(values) & filled)[::step]
@@ -444,7 +413,7 @@ class Columns:
     def groups(self) -> list[tuple[str, ...]]:
         """Neighbouring columns of numbers whose rows sum to 1 or to 100."""
         columns = [name for name in self.scores if is_within(self[name], 100.0)]
-        if len(columns) < 2 or len({len(self[name]) for name in columns}) > 1:
+        if len(columns) < 2:
             return []
         n_rows = max(MIN_INDEX_ROWS, min(FIRST, MOST_CELLS // len(columns)))
         rows = np.stack([self[name][:n_rows].astype(np.float64) for name in columns])
@@ -476,30 +445,23 @@ class Columns:
 
         A true class that is separated so well is unlikely: the scores expect more than `expected` misses.
         """
-        if name not in self._thresholds:
-            scores = [score for score in self.scores if score in self.unit or self.is_called_score(score)]
-            scores = [score for score in scores if score != name][:MOST_MODELS]
-            self._thresholds[name] = max(
-                ((self._misses(name, score), score) for score in scores), default=(0.0, "")
-            )
-        misses, score = self._thresholds[name]
+        scores = [n for n in self.scores if n != name and (n in self.unit or self.is_called_score(n))]
+        found = [self._once((name, n), partial(self._expected_misses, name, n)) for n in scores[:MOST_MODELS]]
+        misses, score = max(zip(found, scores, strict=False), default=(0.0, None))
         return score if misses > expected else None
 
-    def _misses(self, name: str, score: str) -> float:
+    def _expected_misses(self, name: str, score: str) -> float:
         """Return how many misses a score expects, if a column is a threshold on it; else 0."""
-        if (name, score) in self._missed:
-            return self._missed[name, score]
         if len(self.sides(name, score) or ()) != 2:
-            return self._missed.setdefault((name, score), 0.0)
+            return 0.0
         values = np.asarray(self[score], dtype=np.float64)[:FIRST]
         high = 100.0 if np.nanmax(values, initial=0.0) > 1.0 + ROUNDING else 1.0
         chance = (values / high).clip(0.0, 1.0)
-        expected = float(np.nansum(np.minimum(chance, 1.0 - chance)))
-        return self._missed.setdefault((name, score), expected)
+        return float(np.nansum(np.minimum(chance, 1.0 - chance)))
 
     def sides(self, name: str, score: str) -> list[str] | None:
         """Return the values of a column in the order of a score, if a threshold divides them; else None."""
-        if len(self.words(name)) > 2 or not self.are_as_long(name, score):
+        if len(self.words(name)) > 2:
             return None
         codes, words = self.coded(name)
         codes, values = codes[:LOOKED_AT], np.asarray(self[score][:LOOKED_AT], dtype=np.float64)
@@ -512,10 +474,10 @@ class Columns:
                 return None
         return [words[code] for code in found.index]
 
-    def alike(self, name: str, other: str) -> bool:
-        """Whether two columns that differ could both be the label: of the same words, or flags that agree."""
+    def alike(self, name: str, other: str, flags: bool) -> bool:
+        """Whether two columns that differ could both be the label: the same words, or `flags` that agree."""
         first, second = self.words(name), self.words(other)
-        if not self.are_as_long(name, other) or min(len(first), len(second)) < 2:
+        if min(len(first), len(second)) < 2:
             return False
         (codes, words), (others, other_words) = (words_in(self[each][:FIRST]) for each in (name, other))
         pairs = len(np.unique(codes * len(other_words) + others))
@@ -524,7 +486,7 @@ class Columns:
         texts = self[name].dtype == self[other].dtype == object and not first & second <= PLAIN
         if texts and len(first & second) > 1 and (first <= second or second <= first):
             return True
-        if len(first) != 2 or len(second) != 2:
+        if not flags or len(first) != 2 or len(second) != 2:
             return False
         known = np.array([word in first for word in words])[codes]
         known &= np.array([word in second for word in other_words])[others]
@@ -536,16 +498,12 @@ class Columns:
 
     def say_the_same(self, name: str, other: str) -> bool:
         """Whether two columns divide the rows in the same way, with the same words or with none in common."""
-        if name not in self.word or other not in self.word or not self.are_as_long(name, other):
+        if name not in self.word or other not in self.word:
             return False
         (codes, words), (others, other_words) = self.coded(name), self.coded(other)
         if {*words} & {*other_words}:
             return bool((as_keys(self[name]) == as_keys(self[other])).all())
         return len(np.unique(codes * len(other_words) + others)) == len(words) == len(other_words)
-
-
-def _by_number(word: str) -> tuple[int, float, str]:
-    return (0, float(word), word) if word.isascii() and word.removeprefix("-").isdigit() else (1, 0.0, word)
 
 
 def _writes_fractions(values: np.ndarray) -> bool:
@@ -621,16 +579,16 @@ def one_hot_values(values: np.ndarray) -> np.ndarray:
     return np.nan_to_num(values).astype(np.int64)
 
 
-def classes_in_name(name: str, classes: Collection[str]) -> list[tuple[str, str, str]]:
-    """Find the longest classes between boundaries of a name: (text before, class, text after) of each."""
+def parts_of_name(name: str) -> Iterator[tuple[str, str, str]]:
+    """Divide a name at two of its boundaries in all ways: (text before, part, text after)."""
     text = name.strip()
     places = [0, *(match.start() for match in BOUNDARY.finditer(text)), len(text)]
     places = list(dict.fromkeys([*places[:MOST_BOUNDARIES], *places[-MOST_BOUNDARIES:]]))
-    found: dict[str, tuple[str, str]] = {}
-    for at, start in enumerate(places):
-        for end in places[at + 1 :]:
-            part = text[start:end]
-            if part in classes and not (part[:1].isdigit() and re.search(r"\d\.$", text[:start])):
-                found.setdefault(part, (text[:start], text[end:]))
-    longest = max(map(len, found), default=0)
-    return [(before, part, after) for part, (before, after) in found.items() if len(part) == longest]
+    for start, end in combinations(places, 2):
+        yield text[:start], text[start:end], text[end:]
+
+
+def classes_in_name(name: str, classes: Collection[str]) -> list[str]:
+    """Return the longest classes between boundaries of a name."""
+    found = dict.fromkeys(part for _, part, _ in parts_of_name(name) if part in classes)
+    return [part for part in found if len(part) == max(map(len, found))]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 
 def words_of(text: str) -> frozenset[str]:
@@ -20,7 +21,8 @@ def pairs_of(first: str, second: str) -> frozenset[str]:
 
 
 #: What a class is called, in names such as predicted_class and true_answer.
-_CALLED = "label labels class classes category answer answers outcome choice option letter value"
+_CALLED = "label labels class classes answer outcome choice option value"
+_CODES = "idx index class_id label_id category_id"
 _TOPICS = (
     "patient subject participant person user customer client case session question prompt document doc image "
     "video scan site"
@@ -28,42 +30,32 @@ _TOPICS = (
 
 #: Names of columns, by what they hold.
 NAMES = {
-    "label": words_of("label labels y class outcome class_label klasse clase etikett etiqueta 标签 метка")
-    | pairs_of("answer gold correct target label true actual", "index idx category_id class_id label_id"),
+    "label": words_of("label labels y class outcome class_label")
+    | pairs_of("answer gold correct target label true actual", _CODES),
     # labels whose name says that they are true: another column called "label" may then be predicted
     "true": words_of(
-        "y_true ytrue true true_label true_labels true_class target targets truth ground_truth groundtruth "
-        "gt actual y_test labels_true gold answer obs observed "
-        "expected reference answer_key wahrheit wahre_klasse verite vraie_classe verdad clase_real 真实标签 "
-        "正解"
+        "y_true true target targets truth ground_truth gt actual y_test gold answer obs observed expected "
+        "reference answer_key wahrheit clase_real 正解"
     )
-    | pairs_of("true actual gold golden correct expected reference target ground_truth observed", _CALLED),
+    | pairs_of("true actual gold correct expected reference target ground_truth observed", _CALLED),
     "id": words_of(
-        "id ids row_id sample_id example_id image_id uuid guid key filename file file_name path image doc_id "
-        "question_id item_id prompt_id problem_id instance_id qid question_number row_index row_ids rowid"
+        "id ids row_id sample_id example_id image_id uuid key filename file path image doc_id question_id "
+        "item_id prompt_id problem_id qid row_index"
     ),
-    "split": words_of("split subset partition set part dataset_split"),
-    "weight": pairs_of(
-        "sample sampling survey case row instance observation importance frequency", "weight weights"
-    ),
-    "group": words_of("group groups cohort site segment slice subgroup gruppe groupe grupo"),
+    "split": words_of("split subset partition set part"),
+    "weight": pairs_of("sample sampling survey case row", "weight weights"),
+    "group": words_of("group groups cohort site segment slice"),
     "fold": words_of("fold folds cv_fold"),
-    "cluster": words_of(
-        "cluster cluster_id patient patient_id subject_id participant_id person_id user_id customer_id "
-        "case_id session_id"
-    ),
+    "cluster": words_of("cluster cluster_id patient")
+    | pairs_of("patient subject person user customer session", "id"),
     "model": words_of(
-        "model model_name model_id classifier run run_id checkpoint seed estimator algorithm llm llm_name "
-        "backbone architecture calibrator epoch"
+        "model model_name model_id classifier run checkpoint seed estimator algorithm llm calibrator epoch"
     ),
-    "index": {"", *words_of("unnamed_0 index index_level_0 row row_number")},
+    "index": {"", *words_of("unnamed_0 index row row_number")},
     # the row of a line, and its class, in long tables
-    "row": words_of("sample example row_nr obs observation instance item case record sample_index row_no"),
-    "class": words_of(
-        "class class_name class_label class_id category candidate option choice label_name classname cls "
-        "klass"
-    ),
-    "flag": words_of("correct is_correct is_true is_label hit"),
+    "row": words_of("sample example obs observation instance item case record"),
+    "class": words_of("class class_name class_id category candidate option choice label_name"),
+    "flag": words_of("correct is_correct is_true hit"),
     # what several rows are about: clusters, if there are enough of them
     "together": words_of(f"qid {_TOPICS}") | pairs_of(_TOPICS, "id no nr number code key"),
     # when, or in which part of an experiment: never a label, a class or a score
@@ -72,70 +64,52 @@ NAMES = {
         "threshold fold folds cv_fold"
     ),
     "predicted": words_of(
-        "pred preds prediction predictions predicted y_pred y_hat yhat argmax announced model_prediction "
-        "predicted_name model_answer model_response model_choice model_label vorhersage vorhergesagt "
-        "prognose prediccion top1 予測 预测 прогноз"
+        "pred preds prediction predictions predicted y_pred y_hat yhat announced model_answer vorhersage "
+        "clase_predicha top1 予測"
     )
-    | pairs_of(
-        "pred predicted prediction top top1 chosen selected assigned announced predicha predite predita "
-        "predetta",
-        f"{_CALLED} clase classe klasse etiqueta idx index category_id class_id label_id",
-    ),
+    | pairs_of("pred predicted prediction top top1 chosen selected model", f"{_CALLED} {_CODES}"),
     # predicted, if cells are true classes
     "answered": words_of("response output guess choice answer completion decision selected label class"),
     # lists of classes that belong to lists of scores
     "list": words_of(
-        "labels label classes class names top_k topk top_labels top_classes candidates choices options "
-        "ranked predicted_labels predicted_classes class_names display_names categories tokens ids class_ids "
-        "answers"
+        "labels label classes class names top_k topk top_labels candidates categories choices options ranked "
+        "predicted_classes class_names display_names ids answers"
     ),
-    "confidence": words_of(
-        "calibrated uncalibrated confidence conf confidences certainty msp pred_prob pred_probability "
-        "konfidenz sicherheit confiance certitude confianza confianca confidenza top1conf 置信度 "
-        "信頼度 確信度"
-    )
-    | pairs_of("max top top1 highest", "prob probability p proba score")
+    "confidence": words_of("calibrated uncalibrated confidences top1conf konfidenz confianza 信頼度")
+    | words_of("confidence conf certainty")
+    | pairs_of("max top top1", "prob probability p proba score")
     | pairs_of(
-        "pred predicted prediction max top top1 model answer verbalized verbalised self reported stated "
-        "score pct percent percentage",
+        "pred predicted prediction max top top1 model answer self_reported stated score pct percent",
         "confidence conf certainty",
     ),
     "correct": words_of(
-        "correct iscorrect correctness right hit acc accuracy em exact_match success acc_norm grade graded "
-        "verdict judgement judgment richtig korrekt correcto correct_or_not is_correct was_correct "
-        "answer_correct answer_is_correct prediction_correct model_correct is_right was_right passed "
-        "solved tp"
+        "correct correctness right hit acc accuracy em exact_match success grade graded verdict judgement "
+        "richtig correcto is_correct was_correct is_right was_right passed tp"
     ),
     # the complement of right
-    "wrong": words_of("error wrong incorrect is_wrong is_error is_incorrect mistake falsch"),
+    "wrong": words_of("error wrong incorrect is_wrong is_error is_incorrect falsch"),
     # zeros and ones that say whether a prediction is right, beside a confidence
     "grade": words_of("score reward points mark"),
     # scores of one event, or of the predicted class
     "score": words_of(
-        "score scores prob probs proba probability probabilities p p_hat y_score y_prob y_proba y_hat "
-        "y_pred pred prediction predicted_probability predicted_prob predicted_proba output logit logits "
-        "pred_score risk risk_score predicted_risk pd phat likelihood wahrscheinlichkeit probabilite "
-        "probabilidad probabilita 概率 確率 вероятность"
+        "score scores prob probs proba probability probabilities p p_hat y_score y_prob y_proba y_pred pred "
+        "prediction output logit logits risk risk_score predicted_risk pd likelihood probabilidad"
     )
-    | pairs_of("pct percent percentage", "prob proba probability p score"),
+    | pairs_of("pct percent predicted", "prob proba probability p"),
     # scores of all classes, by their scale
     "logits": words_of("logits logit"),
-    "log_probabilities": words_of("log_probs log_prob log_proba log_probabilities logprobs logp"),
+    "log_probabilities": words_of("log_probs log_prob log_proba log_probabilities logprobs"),
     "probabilities": words_of(
         "probabilities probability probs prob proba p softmax scores score outputs output y_prob y_proba "
-        "y_score predictions preds pred y_pred array predict_proba predicted_probabilities p_hat"
+        "y_score predictions pred y_pred array predict_proba"
     ),
     # scores in objects and lists, whatever they sum to
-    "distribution": words_of(
-        "distribution class_probabilities class_probs label_probs label_scores class_scores result results "
-        "classification classifications all_scores top_scores top_probs values "
-        "top_k_conf top_logprobs choice_probs choice_logprobs option_probs option_logprobs answer_probs "
-        "answer_logprobs token_probs token_logprobs"
-    ),
+    "distribution": words_of("distribution result results classification values top_k_conf")
+    | pairs_of("class label all top choice option answer token", "probabilities probs scores logprobs"),
     "classes": words_of("class_names classes names categories label_names target_names"),
     "calibration": words_of("cal calib calibration val valid validation dev holdout"),
     "evaluation": words_of("test eval evaluation"),
-    "training": words_of("train training trn fit learn"),
+    "training": words_of("train training fit learn"),
 }
 #: Roles that one column each has beside scores and labels.
 SIDE_ROLES = ("id", "split", "fold", "weight", "group", "cluster", "model")
@@ -172,18 +146,15 @@ LABEL_PREFIX = re.compile(
 LABEL_SUFFIX = re.compile(r"(.+?)[_ .:/\-](?:y_true|true|label|target|actual|gt|is_true|outcome)", re.I)
 
 
-#: Names that numbers alone do not explain: the role of a column, and a regular expression of its whole name.
-#: The group `name` is the class of a score or of votes. A row is there for a file in the tests.
-CONVENTIONS = (
-    ("predicted", re.compile(r"\$[A-Z]-.+")),  # SPSS
-    ("score", re.compile(r"PRE_\d+")),  # SPSS
-    ("correct", re.compile(r"scores?\.[^.]+\.value")),  # Inspect
-    ("votes", re.compile(r"(?i:votes?|counts?|shares?|n)[_ ](?P<name>.+)")),
-    ("votes", re.compile(r"(?P<name>.+)[_ ](?i:votes?|counts?|shares?)")),
-    ("votes", re.compile(r"(?i:votes?|counts?|shares?)\((?P<name>.+)\)")),
-)
+#: Names that tools write around names of the user: a regular expression of the whole name, by what it holds.
+TOOLS = {
+    "predicted": re.compile(r"\$[A-Z]-.+"),  # SPSS
+    "score": re.compile(r"PRE_\d+"),  # SPSS
+    "correct": re.compile(r"scores?\.[^.]+\.value"),  # Inspect
+}
 
 
+@lru_cache(maxsize=10_000)
 def normalised(name: str) -> str:
     """Return a name in lower case with single underscores, the form in which names are compared."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())
@@ -195,16 +166,7 @@ def normalised(name: str) -> str:
 def is_called(name: str, *kinds: str) -> bool:
     """Whether a column has a name of one of the kinds."""
     word = normalised(name)
-    return any(word in NAMES[kind] for kind in kinds)
-
-
-def conventions_of(name: str) -> dict[str, re.Match[str]]:
-    """Return the match of a name with the first convention that fits, for each role."""
-    found: dict[str, re.Match[str]] = {}
-    for role, pattern in CONVENTIONS:
-        if (match := pattern.fullmatch(name.strip())) is not None:
-            found.setdefault(role, match)
-    return found
+    return any(word in NAMES[kind] or kind in TOOLS and TOOLS[kind].fullmatch(name.strip()) for kind in kinds)
 
 
 def scale_of(word: str) -> str:

@@ -58,6 +58,7 @@ def score_columns(columns: Columns) -> list[str]:
     found = [name for name in columns.scores if name in columns.unit or name in named]
     found = [name for name in found if not is_another(columns, name)] or found
     found = [name for name in found if len(columns.words(name)) > 1] or found
+    found = [name for name in found if name.startswith("p(")] or found
     return found if len(found) <= MOST_MODELS else []
 
 
@@ -102,8 +103,8 @@ def of_named_columns(columns: Columns) -> Iterator[Roles]:
     given, names = columns.given.score, columns.given.score or columns.scores
     if len(names) < 2 or any(name in columns.table.matrices for name in given):
         return
-    words = [(name, columns.words(name)) for name in label_columns(columns) if name in columns.word]
-    frames = [(f, n) for n, each in words if columns.has_header for f in columns.frames_of(names, each)]
+    labels = [name for name in label_columns(columns) if name in columns.word and columns.has_header]
+    frames = columns.frames_of(names, labels)
     frames = [(f, n) for f, n in frames if _are_named(columns, f, n) and n not in f.columns]
     found = [frame for frame, _ in frames] + columns.frames(names)
     if given:
@@ -240,7 +241,9 @@ def of_events(columns: Columns) -> Iterator[Roles]:
             dropped = (third[label],) if third.get(label) else ()
             words = sorted(columns.words(label) - {*dropped})
             for positive in positives(columns, score, label, words):
-                yield replace(base, label=(label,), positive=positive, drop_label=dropped)
+                rest = columns.given.positive in words and len(words) > 2
+                names = (f"not {positive}", str(positive)) if rest else columns.listed
+                yield replace(base, class_names=names, label=(label,), positive=positive, drop_label=dropped)
         if not labels:
             yield replace(base, positive=_event_in_name(columns, score, None, ()))
 
@@ -248,7 +251,7 @@ def of_events(columns: Columns) -> Iterator[Roles]:
 def third_value(columns: Columns, label: str) -> str:
     """Return the value of three that means neither yes nor no, such as CANCEL; else ""."""
     words = columns.words(label)
-    others = {word for word in words if word.lower() not in POSITIVE | NEGATIVE}
+    others = {word for word in words if word.lower() not in POSITIVE | NEGATIVE} - {columns.given.positive}
     return others.pop() if len(words) == 3 and len(others) == 1 and positive_of(words) else ""
 
 
@@ -280,7 +283,7 @@ def _event_in_name(columns: Columns, score: str, label: str | None, words: Seque
         return None
     event, inside = columns.event_of(score), classes_in_name(score, words) if len(words) == 2 else []
     if len(inside) == 1:
-        word = inside[0][1]
+        word = inside[0]
         numbered = event is not None and re.fullmatch(rf"(?:class|label|y)?[_ =]*{re.escape(word)}", event[1])
         if numbered or not word.isdigit():  # m1_prob is the score of a model
             return word
@@ -353,7 +356,7 @@ def of_outcomes(columns: Columns) -> Iterator[Roles]:
                 yield Roles((score,), kind="confidence", correct=correct, scale=scale)
 
 
-#: In the order in which readings win if they pass equally many tests and their names say as much.
+#: In the order in which readings win if they pass equally many tests.
 GENERATORS: tuple[Callable[[Columns], Iterator[Roles]], ...] = (
     of_ranks,
     of_matrices,
@@ -363,6 +366,6 @@ GENERATORS: tuple[Callable[[Columns], Iterator[Roles]], ...] = (
     of_sums,
     of_plain_scores,
     of_predicted,
-    of_events,
     of_outcomes,
+    of_events,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -14,14 +15,24 @@ from calib.files.readers.generators import LEAST_TEXTS
 from calib.files.readers.roles import Choice, Roles
 from calib.files.readers.tables import some_names
 
+#: Most columns of text of which two may say together which rows repeat.
+MOST_TEXTS = 10
+
 
 def with_model(columns: Columns, roles: Roles) -> Roles:
     """Add the column of models and the model that is read; ask for it if the file holds several."""
     given = columns.given
     column_given, _, name = (given.model or "").rpartition("=")
-    column = column_given or roles.model or _repeats_rows(columns, roles)
+    named = column_given or roles.model
+    repeated = (named,) if named else _repeats_rows(columns, roles)
+    column = repeated[0] if len(repeated) == 1 else None
+    if len(repeated) > 1 and not (given.cluster or given.group or given.model):
+        only = f"{repeated[0]}={columns.coded(repeated[0])[1][0]}"
+        raise InputError(
+            f"the rows repeat with equal labels for each {repeated[0]!r} with {repeated[1]!r}: these may be "
+            f"models; read some with only={only!r}, or pass cluster={roles.id!r} if they are not"
+        )
     if given.model is None and column in (None, given.group):
-        _refuse_crossed_rows(columns, roles)
         return replace(roles, model=None)
     words = columns.coded(column)[1] if column in columns.word else []
     if name in words and given.model is not None:
@@ -38,51 +49,29 @@ def with_model(columns: Columns, roles: Roles) -> Roles:
     return replace(roles, model=column, doubt=doubt, choices=choices)
 
 
-def _repeats_rows(columns: Columns, roles: Roles) -> str | None:
-    """Return the column of models, if the rows repeat for each of its values with equal ids or labels."""
-    truth = roles.label or (roles.correct,)
-    if len(truth) != 1 or truth[0] not in columns.word or not columns.table.tabular:
-        return None
-    labels = columns.coded(truth[0])[0]
+def _repeats_rows(columns: Columns, roles: Roles) -> Sequence[str]:
+    """Return the column of models, or two, if rows repeat for each of their values with equal labels."""
+    truth = columns.truth_of(roles)
+    if truth is None or not columns.table.tabular:
+        return ()
+    labels = columns.coded(truth)[0]
     ids = [name for name in columns.word if columns.called(name, "id", "index") or name == roles.id]
-    for name in roles.ignored:
-        if (
-            name not in columns.word
-            or columns.is_aside(name)
-            or len(set(columns[name][:FIRST])) > MOST_MODELS
-        ):
+    names = [name for name in roles.ignored if name in columns.word and not columns.is_aside(name)]
+    names = [name for name in names if len(set(columns[name][:FIRST])) <= MOST_MODELS]
+    texts = [name for name in names if columns[name].dtype == object] if roles.id else []
+    for each in (*((name,) for name in names), *combinations(texts[:MOST_TEXTS], 2)):
+        codes = np.zeros(len(labels), dtype=np.int64)
+        for name in each:
+            codes = pd.factorize(codes * len(labels) + columns.coded(name)[0])[0]
+        times = int(codes.max(initial=0)) + 1
+        if times < 2 or (np.bincount(codes) * times != len(codes)).any():
             continue
-        codes, words = columns.coded(name)
-        if len(words) < 2 or len(codes) % len(words) or (np.bincount(codes) * len(words) != len(codes)).any():
-            continue
-        keys = [columns.coded(id)[0] for id in ids if id != name] or [np.arange(len(codes))]
-        for order in (np.lexsort((each, codes)) for each in keys):
-            true = labels[order].reshape(len(words), -1)
+        keys = [columns.coded(id)[0] for id in ids if id not in each] or [np.arange(len(codes))]
+        for order in (np.lexsort((key, codes)) for key in keys):
+            true = labels[order].reshape(times, -1)
             if true.shape[1] >= LEAST_TEXTS and true[0].min() < true[0].max() and (true == true[0]).all():
-                return name
-    return None
-
-
-def _refuse_crossed_rows(columns: Columns, roles: Roles) -> None:
-    """Refuse rows of which each id has one, with an equal label, for each pair of words in two columns."""
-    given, label = columns.given, roles.label
-    if roles.id is None or len(label) != 1 or label[0] not in columns.word or given.cluster or given.group:
-        return
-    ids, labels = columns.coded(roles.id)[0], columns.coded(label[0])[0]
-    times = np.bincount(ids)
-    one_label = len(pd.unique(ids * (labels.max() + 1) + labels)) == len(times)
-    if not one_label or times.min() != times.max() or times[0] < 2:
-        return
-    texts = [name for name in roles.ignored if name in columns.word and columns[name].dtype == object]
-    for first, second in combinations([n for n in texts if 1 < len(columns.words(n)) <= MOST_MODELS], 2):
-        each = pd.factorize(columns.coded(first)[0] * len(ids) + columns.coded(second)[0])[0]
-        if each.max() + 1 == times[0] and len(pd.unique(ids * times[0] + each)) == len(ids):
-            one = f"{first}={columns.coded(first)[1][0]}"
-            raise InputError(
-                f"each {roles.id!r} has {times[0]} rows with equal labels, one for each {first!r} with "
-                f"{second!r}: these may be models; read some with only={one!r}, or pass "
-                f"cluster={roles.id!r} if they are not"
-            )
+                return each
+    return ()
 
 
 def with_pairs(columns: Columns, roles: Roles) -> Roles:

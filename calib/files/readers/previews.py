@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from calib.files.readers.answers import outcomes_of, positive_of
 from calib.files.readers.columns import FIRST, Columns
 from calib.files.readers.roles import Roles
 from calib.files.readers.tables import words_in
@@ -32,12 +33,15 @@ def _texts(columns: Columns, roles: Roles) -> list[str]:
     finite = np.asarray(np.isfinite(score).all(axis=1))
     true = _cells(columns, roles.label[0]) if len(roles.label) == 1 else None
     if true is None and roles.correct is not None:
-        outcomes = columns.outcomes(roles.correct)
+        outcomes = outcomes_of(columns[roles.correct], roles.correct)
         true = ["right" if value == 1.0 else "wrong" if value == 0.0 else "" for value in outcomes[:FIRST]]
     said = _cells(columns, roles.predicted) if roles.predicted else None
     numbered = true is not None and all(map(str.isdecimal, filter(None, true)))
     if "vector" in roles.has and numbered and not {*(true or ())} & {*(roles.class_names or ())}:
         roles = replace(roles, class_names=tuple(map(str, range(score.shape[1]))))  # labels count columns
+    if roles.kind == "binary" and roles.positive is None:
+        words = columns.words(*roles.label) if true is not None else ()
+        roles = replace(roles, positive=positive_of(words) or max(words, default="1"))
     texts = []
     for row, values in enumerate(score):
         word, high = _said(roles, values, None if said is None else said[row])
@@ -51,7 +55,7 @@ def _texts(columns: Columns, roles: Roles) -> list[str]:
 
 def _said(roles: Roles, values: np.ndarray, said: str | None) -> tuple[str, float]:
     if roles.kind == "binary":
-        return f"P({roles.positive or '1'})", float(values[0])
+        return f"P({roles.positive})", float(values[0])
     if "vector" in roles.has and roles.class_names:
         top = int(values.argmax())
         return f"said {roles.class_names[top]}", float(values[top])

@@ -31,6 +31,7 @@ from calib.data.times import blocks_of, column_of_block
 from calib.data.validation import plain
 from calib.files.readers.answers import (
     ANOTHER,
+    MISSING,
     abstaining,
     as_outcomes,
     classes_in,
@@ -89,7 +90,8 @@ def with_choices(
     roles = raw.roles
     if abstentions is not None and "announced class" in raw.has and roles is not None:
         roles = replace(roles, abstentions=tuple(abstentions))
-        names = _names_of(roles, raw.seen, raw.predicted if raw.ranked is None else raw.ranked)
+        cells = raw.predicted if raw.ranked is None else raw.ranked
+        names = _names_of(roles, raw.seen, cells, raw.n_classes)
         raw = replace(raw, roles=roles, class_names=names)
     if positive is not None and "every label" in raw.has:
         raw = _one_class_of(raw, positive)
@@ -294,26 +296,20 @@ class RawPredictions:
         return len(distinct) > 0 and (named == len(distinct) or named > coded)
 
     def predictions(self, scores: str = "auto") -> Predictions:
-        """Check everything and return `Predictions`; "auto" trusts names unless values contradict."""
-        self.check_columns()
-        if "vector" not in self.has:
+        """Return `announced`, or refuse rows without a probability for every class."""
+        rows = self.announced(scores)
+        if not isinstance(rows, Predictions):
             raise InputError(
                 f"there is no probability for every class, only {KINDS[self.kind].title}; read it with "
                 "calib.read"
             )
-        labels, scale = self._checked_labels(), self.scale_of(self.proba, scores)
-        make: Callable[..., Predictions] = Predictions
-        proba = self.proba
-        if scale == "logits":
-            make = Predictions.from_logits
-        elif scale != "probabilities":
-            proba = vectors_on(proba, scale)
-        return self._voted(make(proba, labels, self.class_names, **self._further()))
+        return rows
 
     def announced(self, scores: str = "auto") -> Announcement:
-        """Check everything and return predictions of this kind; abstentions are left out."""
-        if "vector" in self.has:
-            return self.predictions(scores)
+        """Check everything and return predictions of this kind; abstentions are left out.
+
+        "auto" trusts the names of scores unless their values contradict.
+        """
         self.check_columns()
         return self._voted(assessed_as_stated(self._announcement(scores)))
 
@@ -333,41 +329,43 @@ class RawPredictions:
         return rows.with_votes(counts[~self.abstained])
 
     def _announcement(self, scores: str) -> Announcement:
+        if "vector" in self.has:
+            labels, scale = self._checked_labels(), self.scale_of(self.proba, scores)
+            make: Callable[..., Predictions] = Predictions
+            if scale == "logits":
+                make = Predictions.from_logits
+            proba = self.proba if scale == "logits" else vectors_on(self.proba, scale)
+            return make(proba, labels, self.class_names, **self._further())
         if "every label" in self.has:
-            return self._multilabel(scores)
+            if self.labels is not None and np.isnan(missing := self.labels.astype(np.float64)).any():
+                row = int(np.isnan(missing).any(axis=1).argmax())
+                raise InputError(f"row {row} does not say of each class whether it is true; complete it")
+            values = self._ones_of(self.proba, scores)
+            return MultilabelPrediction(values, self.labels, self.names, **self._further())
         none = self.abstained
         if none.all():
             raise InputError(f"no row holds an answer: all {len(none):,} predictions are abstentions")
         rows = self.take(~none) if none.any() else self
-        options: dict[str, Any] = rows._further() | {"coverage": float(1.0 - none.mean())}
+        options = rows._further() | {"coverage": float(1.0 - none.mean())}
         rows.check_columns()
+        labels, values = rows._checked_labels(), rows._ones_of(rows.proba, scores)
         if "ranks" in self.has:
-            return rows._ranks(scores, options)
-        score, codes = rows._ones_of(rows.proba[:, 0], scores), rows._checked_labels()
+            assert rows.ranked is not None
+            ranked = codes_of(rows.ranked.ravel(), rows.names, rows._names_are_listed)
+            if (ranked < 0).any():
+                row = int((ranked < 0).argmax()) // rows.n_classes
+                raise InputError(
+                    f"row {row} lists an empty class; give {rows.n_classes} classes in every row"
+                )
+            return TopKPrediction(ranked.reshape(values.shape), values, labels, rows.names, **options)
+        score = values[:, 0]
         if "classes" not in self.has:
-            return ConfidencePrediction(score, codes, **options)
+            return ConfidencePrediction(score, labels, **options)
         if "event" in self.has:
-            return BinaryPrediction(score, codes, rows.names, **options)
+            return BinaryPrediction(score, labels, rows.names, **options)
         predicted = rows.predicted_codes()
         assert predicted is not None
-        return TopLabelPrediction(predicted, score, codes, rows.names, **options)
-
-    def _ranks(self, scores: str, options: dict[str, Any]) -> TopKPrediction:
-        """Return the ranks, each row's highest score first unless they were calibrated."""
-        assert self.ranked is not None
-        flat = codes_of(self.ranked.ravel(), self.names, self._names_are_listed)
-        if (flat < 0).any():
-            row = int((flat < 0).argmax()) // self.n_classes
-            raise InputError(f"row {row} lists an empty class; give {self.n_classes} classes in every row")
-        ranked, values = flat.reshape(self.ranked.shape), self._ones_of(self.proba, scores)
-        return TopKPrediction(ranked, values, self._checked_labels(), self.names, **options)
-
-    def _multilabel(self, scores: str) -> MultilabelPrediction:
-        labels = self.labels
-        if labels is not None and np.isnan(missing := labels.astype(np.float64)).any():
-            row = int(np.isnan(missing).any(axis=1).argmax())
-            raise InputError(f"row {row} does not say of each class whether it is true; complete it")
-        return MultilabelPrediction(self._ones_of(self.proba, scores), labels, self.names, **self._further())
+        return TopLabelPrediction(predicted, score, labels, rows.names, **options)
 
     def check_columns(self) -> None:
         """Refuse columns whose roles are open, and predicted classes that do not match the labels."""
@@ -563,8 +561,8 @@ def vectors_on(block: np.ndarray, scale: str) -> np.ndarray:
     with np.errstate(over="ignore", invalid="ignore"):
         if scale == "logits":
             return softmax_rows(block)
-        if scale == "percent":
-            return block / block.dtype.type(100.0)
+        if scale in ("percent", "probabilities"):
+            return block / block.dtype.type(100.0) if scale == "percent" else block
         proba: np.ndarray = np.exp(block.astype(np.float64))
         sums = proba.sum(axis=1, keepdims=True)
         return proba / np.where(np.abs(sums - 1.0) <= LOG_SUM_TOLERANCE, sums, 1.0)
@@ -613,13 +611,15 @@ def raw_of(table: Table, roles: Roles, decided: Decided | None = None) -> RawPre
         known = () if decided is None else decided.known
         labels, no_labels = _without_empty(labels, roles, predicted if ranked is None else ranked, known)
     seen = labels if votes is None else votes.classes
-    if decided is not None and decided.class_names is not None:
-        names: tuple[str, ...] | None = decided.class_names
-    elif "scores" in roles.has:
-        names = names_that_fit(seen, roles, proba.shape[1])
-    else:
-        names = _names_of(roles, seen, predicted if ranked is None else ranked, decided)
+    names = _names_of(roles, seen, predicted if ranked is None else ranked, proba.shape[1], decided)
     check_words(names or (), "the class names")
+    if (
+        names is not None
+        and labels is not None
+        and roles.class_names == (f"not {roles.positive}", roles.positive)
+    ):
+        kept = {*names, *MISSING}
+        labels = by_word(labels, lambda word: word if word in kept else names[0], object)
     if "scores" in roles.has and names is not None and len(names) != proba.shape[1]:
         raise InputError(f"there are {len(names)} class names for {proba.shape[1]} columns of scores")
     return RawPredictions(
@@ -670,14 +670,21 @@ def _ranks_of(table: Table, roles: Roles, scores: np.ndarray) -> tuple[np.ndarra
 
 
 def _names_of(
-    roles: Roles, labels: np.ndarray | None, predicted: np.ndarray | None, decided: Decided | None = None
+    roles: Roles,
+    labels: np.ndarray | None,
+    predicted: np.ndarray | None,
+    n_columns: int,
+    decided: Decided | None = None,
 ) -> tuple[str, ...] | None:
+    if decided is not None and decided.class_names is not None:
+        return decided.class_names
+    if "scores" in roles.has:
+        return _names_that_fit(labels, roles, n_columns)
     if "classes" not in roles.has:
         return ConfidencePrediction.class_names
     if "event" in roles.has:
-        if roles.class_names is not None and len(roles.class_names) == 2:
-            return roles.class_names
-        return two_classes(labels, roles.positive)
+        listed = roles.class_names is not None and len(roles.class_names) == 2
+        return roles.class_names if listed else two_classes(labels, roles.positive)
     if roles.class_names is not None:
         return roles.class_names
     assert predicted is not None
@@ -773,8 +780,7 @@ def parts_of(
 ) -> dict[str, RawPredictions]:
     table, labels, calibration, calibration_labels = tables
     assert table is not None
-    guess = guess_roles(table) if roles is not None and table.tabular and not table.matrices else None
-    raw_by_part = dict(divide(table, roles if roles != guess else None))
+    raw_by_part = dict(divide(table, roles))
     if "evaluation" not in raw_by_part:
         raise InputError("the file names calibration rows but no evaluation rows (test or evaluation)")
     if labels is not None:
@@ -815,13 +821,10 @@ def with_labels(raw: RawPredictions, labels: Any, *, limits: Limits | None = Non
         return replace(raw, labels=as_outcomes(values))
     if "every label" in raw.has:
         raise InputError("if several classes can be true, the labels must be in the file of the scores")
-    if "vector" not in raw.has and raw.roles is not None:
+    roles = Roles((), kind="binary") if "event" in raw.has and raw.roles is None else raw.roles
+    if roles is not None:
         cells = raw.predicted if raw.ranked is None else raw.ranked
-        raw = replace(raw, class_names=_names_of(raw.roles, values, cells))
-    elif "event" in raw.has:
-        raw = replace(raw, class_names=two_classes(values, None))
-    elif raw.roles is not None:
-        raw = replace(raw, class_names=names_that_fit(values, raw.roles, raw.n_classes))
+        raw = replace(raw, class_names=_names_of(roles, values, cells, raw.n_classes))
     return replace(raw, labels=values)
 
 
@@ -880,7 +883,7 @@ def label_column(table: Table) -> tuple[np.ndarray, np.ndarray | None]:
     return _stripped(table.columns[chosen[0]], chosen[0]), ids
 
 
-def names_that_fit(labels: np.ndarray | None, roles: Roles, n_columns: int) -> tuple[str, ...] | None:
+def _names_that_fit(labels: np.ndarray | None, roles: Roles, n_columns: int) -> tuple[str, ...] | None:
     """Return class names in the form of the labels, with or without the prefixes of the columns."""
     short, long = roles.class_names, tuple(name.strip() for name in roles.probabilities)
     if short is None and labels is not None and labels.dtype == object and labels.ndim == 1:

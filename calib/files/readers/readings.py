@@ -15,10 +15,10 @@ from calib.files.readers.answers import positive_of
 from calib.files.readers.checks import Verdict, verdicts_of
 from calib.files.readers.columns import Columns, is_within
 from calib.files.readers.conventions import KNOWN, LABEL_SUFFIX, SCALES, WORDS, is_called
-from calib.files.readers.generators import GENERATORS
+from calib.files.readers.generators import GENERATORS, MOST_CLASSES
 from calib.files.readers.models import with_model, with_pairs
 from calib.files.readers.previews import row_texts
-from calib.files.readers.roles import Choice, ChoiceError, Given, Roles, check_same_labels, numbered, rows_of
+from calib.files.readers.roles import Choice, ChoiceError, Given, Roles, numbered, rows_of
 from calib.files.readers.stray_cells import refuse_stray_cells
 from calib.files.readers.tables import Table, some_names
 from calib.files.readers.votes import MAJORITY, votes_in
@@ -29,6 +29,8 @@ SHOWN = 3
 MOST_ROWS = 5_000
 #: Most distinct words of a confidence for which probabilities are proposed.
 MOST_WORDS = 20
+#: Largest share of rows with a label in a column that only some rows were given.
+MOSTLY_EMPTY = 0.5
 #: Tests without which no reading is offered: nothing shows that the numbers are probabilities.
 UNSUPPORTED = (
     {"rows sum to 1"},
@@ -54,6 +56,7 @@ class TableReading:
 
     roles: Roles
     verdicts: tuple[Verdict, ...]
+    place: int  #: Place of its generator
 
     @property
     def failed(self) -> tuple[Verdict, ...]:
@@ -89,10 +92,9 @@ def guess_roles(table: Table, given: Given | None = None) -> Roles:
         raise InputError(_refusal(columns, ranked))
     best = possible[0]
     _refuse_fractions(columns, best.roles)
-    check_same_labels(table, _named_labels(columns, best.roles))
     rivals = _rivals(columns, possible)
     roles = best.roles
-    if best.failed and not _is_for_findings(best) or len(rivals) > 1:
+    if best.failed and not _is_for_findings(columns, best) or len(rivals) > 1:
         roles = _in_doubt(columns, rivals, best)
     side = {role: name for role, name in columns.side.items()}
     roles = replace(roles, scale=given.scores or roles.scale)
@@ -112,39 +114,37 @@ def readings_of(columns: Columns) -> list[TableReading]:
         for roles in generate(columns):
             if columns.given.are_in(roles):
                 proposed.setdefault(roles, place)
-    found = [TableReading(roles, verdicts_of(columns, roles)) for roles in proposed]
-    found.sort(key=lambda each: (*_rank(columns, each), proposed[each.roles]))
-    return found
+    found = [TableReading(roles, verdicts_of(columns, roles), place) for roles, place in proposed.items()]
+    return sorted(found, key=lambda each: _rank(columns, each))
 
 
 def _rank(columns: Columns, reading: TableReading) -> tuple[int, ...]:
     """Sort readings: fewest failed tests first, then with a label, then by kind, then by names."""
     roles = reading.roles
-    required = sum(verdict.required for verdict in reading.failed)
-    labelled = bool(roles.label or roles.correct)
-    return (required, len(reading.failed), not labelled, *_names_rank(columns, roles))
-
-
-def _names_rank(columns: Columns, roles: Roles) -> tuple[int, ...]:
     first, label = roles.probabilities[0], roles.label[0] if roles.label else roles.correct
-    written = columns.word.get(first) == "calibrated" and "uncalibrated" not in columns.word.values()
-    sure = columns.called(first, "confidence") if first in columns.word else False
-    kind = {"top-k": 0, "multilabel": 1, "vectors": 2, "top-label": 3, "binary": 5}.get(
-        roles.kind, 4 if sure else 6
-    )
-    kind = 3 if kind > 3 and roles.predicted else kind
-    named = 2 if label not in columns.word or label not in (*columns.labels, *columns.correct) else 1
+    required = sum(verdict.required for verdict in reading.failed)
+    named = 1 if label in (*columns.labels, *columns.correct) else 2
     named = 0 if label in columns.word and columns.called(label, "true") else named
-    score = 1 if first not in columns.word or columns.is_called_score(first) else 2
-    score = 0 if first.startswith("p(") else score
-    return not written, kind, not roles.label, named, score
+    score = first not in columns.word or columns.is_called_score(first)
+    sure = roles.kind == "confidence" and columns.called(first, "confidence")
+    return (
+        required,
+        len(reading.failed),
+        label is None,
+        reading.place,
+        not roles.label,
+        named,
+        2 - score - sure,
+    )
 
 
-def _is_for_findings(reading: TableReading) -> bool:
-    """Whether the only failed test is about labels that an examination explains better."""
+def _is_for_findings(columns: Columns, reading: TableReading) -> bool:
+    """Whether the only doubt is about labels that an examination explains better."""
     roles = reading.roles
-    too_many = [verdict.check for verdict in reading.failed] == ["two values"] and not roles.drop_label
-    return too_many and len(reading.verdicts) > 0
+    if roles.drop_label or [verdict.check for verdict in reading.failed] != ["two values"]:
+        return False
+    sure = columns.called(roles.probabilities[0], "confidence")
+    return sure or not 2 < len(columns.words(*roles.label)) <= MOST_CLASSES
 
 
 def _core(roles: Roles) -> tuple[object, ...]:
@@ -180,7 +180,7 @@ def _turned(columns: Columns, reading: TableReading) -> list[TableReading]:
     words = columns.words(*roles.label)
     others = sorted(words - {roles.positive or positive_of(words)})
     other = replace(roles, positive=others[0])
-    turned = TableReading(other, verdicts_of(columns, other))
+    turned = TableReading(other, verdicts_of(columns, other), reading.place)
     return [turned] if len(turned.failed) < len(reading.failed) else []
 
 
@@ -205,6 +205,7 @@ def _in_doubt(columns: Columns, readings: Sequence[TableReading], best: TableRea
     found = {option: list(dict.fromkeys(each.get(option) for each in options)) for option in ASKED}
     open_ = {option: [*filter(None, values)] for option, values in found.items() if len(values) > 1}
     texts = row_texts(columns, [reading.roles for reading in readings[:SHOWN]])
+    desk, sparse = _judgement(columns, best)
     choices: dict[tuple[str, ...], Choice] = {}
     for at, (reading, each) in enumerate(zip(readings, options, strict=True)):
         failed = {verdict.check for verdict in reading.failed}
@@ -224,14 +225,34 @@ def _in_doubt(columns: Columns, readings: Sequence[TableReading], best: TableRea
             ))  # fmt: skip
     if best.failed:
         doubt = best.failed[0].sentence
-        if not choices or not (best.roles.label or best.roles.correct or len(columns.given.named())):
+        if not (choices or desk) or not (best.roles.label or best.roles.correct or columns.given.named()):
             raise ChoiceError(doubt, ())
     else:
         first = {"score": open_["score"]} if "score" in open_ else open_  # the others depend on it
         doubt = "; ".join(f"it is unclear {ASKED[o]}: {some_names(values)}" for o, values in first.items())
     shown = list(choices.values())
-    shown = shown if _differ_in_scores(shown) else shown[:SHOWN]
+    shown = shown if _differ_in_scores(shown) else shown[: SHOWN - len(desk)]
+    shown = [*desk, *shown] if sparse else [*shown, *desk]
     return replace(best.roles, doubt=doubt, choices=tuple(shown))
+
+
+def _judgement(columns: Columns, reading: TableReading) -> tuple[list[Choice], bool]:
+    """Return the command for a judge's verdicts beside people's labels, and whether most labels are empty."""
+    truth, score = columns.truth_of(reading.roles), reading.roles.probabilities[0]
+    texts = [name for name in columns.classes if columns[name].dtype == object and name != truth]
+    if truth is None or columns[truth].dtype != object or score not in columns.word:
+        return [], False
+    for other in texts if "one label" in {verdict.check for verdict in reading.failed} else ():
+        if columns.alike(truth, other, True):
+            share = {name: float((columns[name] != "").mean()) for name in (truth, other)}
+            judged = [name for name in share if {"judge", "verdict"} & {*columns.word[name].split("_")}]
+            verdict = max(share, key=lambda name: (round(share[name], 1), name in judged))
+            human = other if verdict == truth else truth
+            sparse = share[human] < MOSTLY_EMPTY
+            options = (f"verdict={verdict}", f"human={human}", f"confidence={score}")
+            title = "a judge's verdicts, and labels that people gave"
+            return [Choice(options, title, command="judge")] if judged or sparse else [], sparse
+    return [], False
 
 
 def _differ_in_scores(choices: Sequence[Choice]) -> bool:
@@ -248,8 +269,8 @@ def _options(columns: Columns, roles: Roles) -> dict[str, str]:
     found = {"score": pattern if alone else ",".join(scores), "label": ",".join(roles.label)}
     found |= {"predicted": "" if roles.ranked else roles.predicted or ""}
     found |= {"correct": "" if roles.label else roles.correct or ""}
-    if roles.kind == "binary" and roles.label:
-        words = columns.words(*roles.label) - {*roles.drop_label}
+    words = columns.words(*roles.label) - {*roles.drop_label} if roles.kind == "binary" else frozenset()
+    if 0 < len(words) <= MOST_CLASSES:
         found["positive"] = positive or positive_of(words) or max(words, default="")
     found["drop_label"] = ",".join(roles.drop_label)
     score = scores[0] if len(scores) == 1 and scores[0] in columns.word else ""
@@ -283,16 +304,6 @@ def _also_given(columns: Columns, options: Mapping[str, str]) -> Given:
     several = {name: (value,) for name, value in options.items() if name in ("score", "drop_label")}
     given: Given = replace(columns.given, **{**options, **several})  # type: ignore[arg-type]
     return given.resolved(columns.table)
-
-
-def _named_labels(columns: Columns, roles: Roles) -> list[str]:
-    """Return the columns called label, to be compared with each other."""
-    if columns.given.label or columns.given.correct or roles.doubt:
-        return []
-    named = [n for n in columns.labels if columns.word[n] not in ("class", "answer") and n in columns.word]
-    named = [name for name in named if name not in (roles.predicted, *roles.ranked, *roles.label[1:])]
-    named = [name for name in named if name in roles.label or not columns.threshold_of(name)]
-    return sorted(named, key=[*columns.word].index) if {*roles.label} & {*named} else []
 
 
 def _refuse_fractions(columns: Columns, roles: Roles) -> None:
@@ -379,7 +390,9 @@ def _with_votes(table: Table, given: Given, votes: tuple[str, ...]) -> Roles:
         return tuple(text.replace(f"{MAJORITY!r}", some_names(votes)) for text in named)
 
     choices = tuple(
-        Choice(said(*each.options), each.title, said(*each.passed), said(*each.failed), each.rows)
+        Choice(
+            said(*each.options), each.title, said(*each.passed), said(*each.failed), each.rows, each.command
+        )
         for each in roles.choices
     )
     doubt = None if roles.doubt is None else said(roles.doubt)[0]

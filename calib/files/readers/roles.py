@@ -28,6 +28,7 @@ class Choice:
     passed: tuple[str, ...] = ()  #: What speaks for it, in sentences
     failed: tuple[str, ...] = ()  #: What speaks against it
     rows: tuple[str, ...] = ()  #: Rows of the file as it reads them
+    command: str = ""  #: Another command that the options belong to, such as "judge"
 
     @property
     def given(self) -> dict[str, str]:
@@ -158,6 +159,12 @@ class Given:
         str, ...
     ] = ()  #: "COLUMN=VALUE": the rows that are read; values of one column are alternatives
 
+    @property
+    def columns(self) -> list[str]:
+        """The columns that have one role each, and the columns of scores and votes."""
+        one_each = (self.label, self.predicted, self.correct, self.weight, self.id, self.group, self.fold)
+        return [*self.score, *self.votes, *filter(None, one_each)]
+
     def named(self) -> str:
         """Return the options that name columns of scores and classes, for a message."""
         found = {"score": ",".join(self.score), "label": self.label, "predicted": self.predicted}
@@ -204,9 +211,8 @@ class Given:
                 )
             given = replace(given, cluster=f"{dates[0]}={given.cluster}")
         cluster = None if given.cluster is None else column_of_block(given.cluster, names)
-        one_each = (self.label, self.predicted, self.correct, self.weight, self.id, cluster, self.group)
-        for name in (*given.score, *given.votes, *one_each, self.fold):
-            if name is not None and name not in names:
+        for name in (*given.columns, *filter(None, [cluster])):
+            if name not in names:
                 raise InputError(f"there is no column {name[:60]!r}; the columns are {some_names(names)}")
         return given
 

@@ -30,43 +30,26 @@ def refuse_stray_cells(columns: Columns, read: Sequence[Roles]) -> None:
     for name in given.score or [name for name in columns.word if name not in known]:
         if name not in columns.word or columns[name].dtype != object:
             continue
-        named = name in given.score or columns.is_called_score(name)
+        named, first = name in given.score or columns.is_called_score(name), str(columns[name][0])
         stray = stray_cell(columns[name], labelled) if named or not sure else None
+        if stray is None and (name in given.score or (not read and named and re.search(r"\d", first))):
+            stray = 0, first
         if stray is not None:
-            row, cell = stray
             raise InputError(
-                f"column {name[:60]!r} holds numbers, but {cell[:60]!r} in row {row}; {_instead(cell, name)}"
+                f"column {name[:60]!r} needs numbers, but holds {stray[1][:60]!r} in row {stray[0]}; write a "
+                "number such as 0.5, leave the cell empty if the score is missing, or remove the row"
             )
-        cell = str(columns[name][0])[:60]
-        if name in given.score or (not read and named and re.search(r"\d", cell)):
-            raise InputError(
-                f"column {name[:60]!r} holds {cell!r} in row 0; write numbers such as 0.5 or 5e-1"
-            )
-
-
-def _instead(cell: str, name: str) -> str:
-    if cell.strip()[:1] in "<>":
-        bound = cell.strip()[1:].strip("= ")
-        return f"write a number, such as the bound {bound} or half of it, or remove the row"
-    if cell.strip().strip('"') == name:
-        return "the header is repeated; remove that row"
-    if cell.strip().startswith("#") or cell.strip() in ("-", "--", ".", "?"):
-        return "leave the cell empty if the score is missing, or remove the row"
-    return "correct that cell, or remove the column if it is not the score of a class"
 
 
 def stray_cell(values: np.ndarray, labelled: bool) -> tuple[int, str] | None:
     """Return the first cell (row, text) of a column of numbers that is no number; None for other columns."""
     codes, words = words_in(values)
-    counts = np.bincount(codes, minlength=len(words))
-    like = np.array([len(word) <= 60 and NUMBERLIKE.fullmatch(word) is not None for word in words])
-    filled = np.array([word != "" for word in words])
-    if 2 * counts[like].sum() <= counts[filled].sum():
+    like = np.array([len(word) <= 60 and NUMBERLIKE.fullmatch(word) is not None for word in words])[codes]
+    others = np.array([word != "" for word in words])[codes] & ~like
+    if like.sum() <= others.sum():
         return None
-    fractions = any(hit and not word.lstrip("+-").isdigit() for word, hit in zip(words, like, strict=True))
-    others = filled & ~like
+    fractions = any(not words[code].lstrip("+-").isdigit() for code in np.unique(codes[like]))
     if not fractions and not (others.any() and labelled):
         return None
-    doubtful = others if others.any() else like
-    row = int(doubtful[codes].argmax())
+    row = int((others if others.any() else like).argmax())
     return row, words[codes[row]]

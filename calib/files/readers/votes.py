@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +12,12 @@ import numpy as np
 from calib.base.exceptions import InputError
 from calib.files.readers.answers import no_classes
 from calib.files.readers.columns import is_within
-from calib.files.readers.conventions import conventions_of
 from calib.files.readers.tables import Table, some_names, words_in
 
+#: Names of columns that count votes: votes_cat, cat_share, votes(cat).
+COUNTED = re.compile(
+    r"(?i:votes?|counts?|shares?|n)[_ ](.+)|(.+)[_ ](?i:votes?|counts?|shares?)|(?i:votes?|counts?|shares?)\((.+)\)"
+)
 #: Name of the column that replaces votes while roles are found.
 MAJORITY = "label of the majority"
 
@@ -76,5 +80,7 @@ def _checked(counts: np.ndarray, names: Sequence[str]) -> np.ndarray:
 
 def classes_counted(names: Sequence[str]) -> tuple[str, ...]:
     """Return the class whose votes each column counts, by its name; empty unless all columns count votes."""
-    matches = [conventions_of(name).get("votes") for name in names]
-    return tuple(match["name"] for match in matches if match is not None) if None not in matches else ()
+    matches = [COUNTED.fullmatch(name.strip()) for name in names]
+    return (
+        tuple(match[1] or match[2] or match[3] for match in matches if match) if None not in matches else ()
+    )

@@ -105,3 +105,46 @@ def test_rows_are_left_out_by_label_and_by_value():
     assert set(some.metadata["site"]) == {"a", "b"}
     with pytest.raises(InputError, match="no row has"):
         read(frame, only="site=z")
+
+
+SCORE = np.linspace(0.02, 0.98, 60).round(3)
+VERDICT = np.where(np.arange(60) % 2 == 0, "pass", "fail").astype(object)
+HUMAN = np.where(np.arange(60) % 5 == 0, "pass", VERDICT).astype(object)
+
+
+@pytest.mark.parametrize("names", [("verdict", "human"), ("judge", "gold")])
+@pytest.mark.parametrize("labelled", [60, 20])
+def test_a_verdict_and_a_persons_label_are_never_guessed_between(names, labelled):
+    verdict, human = names
+    labels = np.where(np.arange(60) < labelled, HUMAN, "")
+    with pytest.raises(ChoiceError) as caught:
+        read(pd.DataFrame({verdict: VERDICT, "confidence": SCORE, human: labels}))
+    assert all(repr(name) in caught.value.fact for name in names)
+    commands = [choice.command for choice in caught.value.choices]
+    assert commands.count("judge") == 1
+    assert len(commands) <= 3
+    desk = caught.value.choices[commands.index("judge")]
+    assert desk.given == {"verdict": verdict, "human": human, "confidence": "confidence"}
+    assert labelled == 60 or commands[0] == "judge"
+
+
+def test_one_of_three_classes_is_read_against_the_rest():
+    label = np.array(["for", "against", "neutral"] * 20, dtype=object)
+    frame = pd.DataFrame({"text": [f"t{row}" for row in range(60)], "label": label})
+    frame = frame.assign(gpt4=SCORE, llama=(0.7 * SCORE + 0.1).round(3))
+    with pytest.raises(ChoiceError) as caught:
+        read(frame)
+    for choice in caught.value.choices:
+        rows = read(frame, **choice.given)
+        assert rows.labels.tolist() == (label == choice.given["positive"]).astype(int).tolist()
+    assert {choice.given["score"] for choice in caught.value.choices} == {"gpt4", "llama"}
+    rows = read(frame, score="gpt4", positive="for")
+    assert rows.class_names == ("not for", "for")
+    with pytest.raises(ChoiceError):
+        read(frame, score="gpt4")
+
+
+def test_a_third_value_that_means_neither_is_asked_about_with_a_positive_class():
+    label = np.array(["YES", "NO", "CANCEL"] * 20, dtype=object)
+    with pytest.raises(ChoiceError, match="CANCEL"):
+        read(pd.DataFrame({"p": SCORE, "resolution": label}), positive="YES")

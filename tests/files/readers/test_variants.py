@@ -442,7 +442,7 @@ REFUSED = {
             data=["raw"] * 3 * N + ["graph"] * N,
             variant=["a"] * N + ["b"] * N + ["c"] * N + ["a"] * N,
         ),
-        ("each 'id' has 4 rows", "only='data=raw'"),
+        ("'data'", "only='data=raw'"),
     ),
     "shares of reasons": (
         csv(**of_classes("reason_{}", np.hstack([F, G]) / 2, "abcdef"), kind=np.where(TOP > 0, "x", "y")),
