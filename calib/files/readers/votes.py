@@ -16,7 +16,8 @@ from calib.files.readers.tables import Table, some_names, words_in
 
 #: Names of columns that count votes: votes_cat, cat_share, votes(cat).
 COUNTED = re.compile(
-    r"(?i:votes?|counts?|shares?|n)[_ ](.+)|(.+)[_ ](?i:votes?|counts?|shares?)|(?i:votes?|counts?|shares?)\((.+)\)"
+    r"(?i:votes?|counts?|shares?|n)[_ ](.+)|(.+)[_ ](?i:votes?|counts?|shares?)"
+    r"|(?i:votes?|counts?|shares?)\((.+)\)"
 )
 #: Name of the column that replaces votes while roles are found.
 MAJORITY = "label of the majority"
