@@ -76,7 +76,8 @@ class JudgedColumns:
             "labelled by": self.labelled_by,
         }
         listed |= {role: (name,) for role, name in single.items() if name is not None}
-        left_out = f"; {self.n_unanswered:,} rows without a verdict are left out" * bool(self.n_unanswered)
+        n_left = self.n_unanswered
+        left_out = f"; {n_left:,} row{'s' * (n_left > 1)} without a verdict left out" if n_left else ""
         return ", ".join(f"{role} {some_names(names)}" for role, names in listed.items()) + left_out
 
 

@@ -143,7 +143,7 @@ def test_rows_without_a_verdict_are_left_out_and_counted():
     assert read.n_unanswered == 1
     assert read.rows.tolist() == [row for row in range(N) if row != 4]
     assert read.confidence == "confidence"
-    assert "1 rows without a verdict" in read.words
+    assert "1 row without a verdict" in read.words
 
 
 def test_repeated_verdicts_become_columns():
