@@ -123,6 +123,15 @@ SECTIONS = (
         0.5,
     ),
     (
+        "judges levels",
+        "Answers at levels of a hierarchy",
+        "`calib.coarsen`: how often the true accuracy of the answers at any of three levels is below the "
+        "accuracy that is promised with probability 90 %, and the share of rows that are answered at the "
+        "finest level and at any. Scores are the true probabilities, too sure, or exchanged between two "
+        "species or two genera.",
+        0.5,
+    ),
+    (
         "judges rates",
         "Judges",
         '`calib.judge`: how often 95 % intervals hold the true rate of "pass", the agreement, kappa and AC1, '
