@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -193,55 +193,61 @@ def _in_same_words(found: JudgedColumns) -> JudgedColumns:
 
 def graded_rows(content: Any) -> Any:
     """Return a record for each row of an export of promptfoo, Inspect or DeepEval; all else as it is."""
-    if not isinstance(content, dict):
-        return content
-    results = content.get("results")
-    results = results.get("results") if isinstance(results, dict) else results
-    if _are_rows(results, "gradingResult"):
-        return [_of_promptfoo(row) for row in results]
-    if _are_rows(content.get("samples"), "scores"):
-        return [_of_inspect(row) for row in content["samples"]]
-    for cases in (content.get(name) for name in ("testCases", "test_cases", "testResults", "test_results")):
-        if _are_rows(cases, "metricsData") or _are_rows(cases, "metrics_data"):
-            return [_of_deepeval(row) for row in cases]
+    results = _inside(content, "results")
+    cases = _inside(content, "testCases", "test_cases", "testResults", "test_results")
+    for rows, grades, record_of in (
+        (_inside(results, "results") or results, ("gradingResult",), _of_promptfoo),
+        (_inside(content, "samples"), ("scores",), _of_inspect),
+        (cases, ("metricsData", "metrics_data"), _of_deepeval),
+    ):
+        if any(_inside(row, *grades) for row in _objects(rows)):
+            return [record_of(row) for row in _objects(rows)]
     return content
 
 
-def _are_rows(rows: Any, key: str) -> TypeGuard[list[dict[str, Any]]]:
-    return isinstance(rows, list) and any(isinstance(row, dict) and row.get(key) for row in rows)
+def _inside(value: Any, *names: str) -> Any:
+    """Return the first entry of an object that is not empty; None if it has none, or is none."""
+    found = (value.get(name) for name in names) if isinstance(value, dict) else ()
+    return next((entry for entry in found if entry), None)
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def _of_promptfoo(row: dict[str, Any]) -> dict[str, Any]:
-    grading = row.get("gradingResult") or {}
-    parts = [part for part in grading.get("componentResults") or [] if isinstance(part, dict)]
-    people = [part for part in parts if (part.get("assertion") or {}).get("type") == "human"]
+    grading = _inside(row, "gradingResult")
+    parts = _objects(_inside(grading, "componentResults"))
+    people = [part for part in parts if _inside(part.get("assertion"), "type") == "human"]
     graded = [part.get("pass") for part in parts if part not in people]
-    passed = all(graded) if graded else None if people else grading.get("pass")
-    record = {"id": row.get("id"), "test": row.get("testIdx"), "verdict": _passed(passed)}
-    return record | {"human": _passed(people[-1].get("pass") if people else None)}
+    alone = grading.get("pass") if isinstance(grading, dict) and not people else None
+    return {
+        "id": _cell(row.get("id")),
+        "test": _cell(row.get("testIdx")),
+        "verdict": _passed(all(graded) if graded else alone),
+        "human": _passed(people[-1].get("pass") if people else None),
+    }
 
 
 def _of_inspect(row: dict[str, Any]) -> dict[str, Any]:
     """Return what scorers said, and what people made of it: edits of a score keep its former values."""
-    record = {"id": row.get("id"), "epoch": row.get("epoch")}
-    for name, score in (row.get("scores") or {}).items():
-        values = [score.get("value")] if isinstance(score, dict) else [score]
-        history = (score.get("history") or []) if isinstance(score, dict) else []
-        values = [edit.get("value") for edit in history] or values
-        known = [value for value in values if value != "UNCHANGED"]
-        record[f"{name}{JUDGE}"] = _cell(known[0] if known else None)
-        record[f"{name}{HUMAN}"] = (
-            _cell(known[-1]) if any(edit.get("provenance") for edit in history) else None
-        )
+    record = {"id": _cell(row.get("id")), "epoch": _cell(row.get("epoch"))}
+    scores = _inside(row, "scores")
+    for name, score in scores.items() if isinstance(scores, dict) else ():
+        history = _objects(_inside(score, "history"))
+        values = [edit.get("value") for edit in history or _objects([score])]
+        known = [value for value in values if value != "UNCHANGED"] or [None]
+        record[f"{name}{JUDGE}"] = _cell(known[0])
+        edited = any(_inside(edit, "provenance") for edit in history)
+        record[f"{name}{HUMAN}"] = _cell(known[-1]) if edited else None
     return record
 
 
 def _of_deepeval(row: dict[str, Any]) -> dict[str, Any]:
-    record = {
-        "id": row.get("name"),
-        **(row.get("additionalMetadata") or row.get("additional_metadata") or {}),
-    }
-    for metric in row.get("metricsData") or row.get("metrics_data") or []:
+    further = _inside(row, "additionalMetadata", "additional_metadata")
+    record = {"id": _cell(row.get("name"))}
+    record |= {name: _cell(value) for name, value in further.items()} if isinstance(further, dict) else {}
+    for metric in _objects(_inside(row, "metricsData", "metrics_data")):
         record[f"{metric.get('name')}{JUDGE}"] = _passed(metric.get("success"))
     return record
 

@@ -93,6 +93,34 @@ def test_exports_hold_what_the_judge_and_people_said(export):
     assert found.agreement.value == pytest.approx(expected.agreement.value)
 
 
+@pytest.mark.parametrize("export", [promptfoo, inspect, deepeval, langfuse])
+def test_damaged_exports_are_read_or_refused(export):
+    text = json.dumps(export())
+    random = np.random.default_rng(3)
+    for _ in range(60):
+        values = ["null", "[]", "{}", '"x"', "3", "[1]"]
+        parts = text.split(": ")
+        at = int(random.integers(1, len(parts)))
+        end = min((place for sign in ",}]" if (place := parts[at].find(sign)) >= 0), default=0)
+        if parts[at][:1] in "[{":
+            continue
+        parts[at] = str(random.choice(values)) + parts[at][end:]
+        try:
+            read_judged(": ".join(parts).encode(), {})
+        except InputError:
+            continue
+    odd_ones = [
+        {"results": 3},
+        {"results": {"results": [1, {"gradingResult": "x"}]}},
+        {"samples": [{"scores": [1]}]},
+        {"testCases": [None, {"metricsData": {"a": 1}}]},
+        {"results": [{"gradingResult": {"pass": True}}]},
+    ]
+    for odd in odd_ones:
+        with pytest.raises(InputError):
+            read_judged(json.dumps(odd).encode(), {})
+
+
 def table(**columns):
     return pd.DataFrame({"id": [f"row {k}" for k in range(N)], **columns}).to_csv(index=False).encode()
 
