@@ -153,14 +153,16 @@ SECTIONS = (
         1.0,
     ),
     (
-        "choices sets recommendations first_fold orders",
+        "choices sets recommendations halves first_fold orders",
         "Choices among calibrators",
         "`calib.best_set`: how often the method with the lowest expected score is in the set that the "
         "leaderboard marks. `calib.recommend`: how often it recommends no calibrator, and how often and by "
-        "how much its choice is worse or better than the base model on 20,000 fresh rows. Then, how often "
-        "the choice is the same if slow candidates are ruled out after the first fold, and in which share of "
-        "the processor time. The last table shows the share of rows whose calibrated scores change by more "
-        "than 0.01 if the order of the classes is reversed: in the fit, in predictions with named columns, "
+        "how much its choice is worse or better than the base model on 20,000 fresh rows. Then, how often it "
+        "recommends a calibrator chosen on half of 900 rows, if this half alone confirms it, or both halves "
+        "do. Then, how often the choice is the same if slow candidates are ruled out after the first fold, "
+        "and in which share of the processor time. The last table shows the share of rows whose calibrated "
+        "scores change by more than 0.01 if the order of the classes is reversed: in the fit, in predictions "
+        "with named columns, "
         "and without names. VS depends on the order in the fit, so calib tries it only if it is named.",
         0.05,
     ),
