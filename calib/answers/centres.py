@@ -29,7 +29,7 @@ class AcrossCentres:
     """A number over centres: its mean, its spread and its range in a new centre."""
 
     key: str  #: "ratio", "in_the_large" or "slope"
-    title: str  #: Its name in sentences
+    title: str  #: Its name
     n_centres: int  #: Centres that determine it; others are left out
     #: Mean over centres, and its interval
     mean: float
@@ -45,8 +45,9 @@ class AcrossCentres:
         """The numbers as a sentence without its full stop."""
         mean = with_interval(self.mean, self.lower, self.upper, least=2)
         new = interval_words(self.new_lower, self.new_upper, least=2)
-        tau = f"tau {self.tau:.2f}{' of its logarithm' if self.key == 'ratio' else ''}"
-        return f"{self.title} {mean} over {self.n_centres:,} centres, {tau}; in a new centre {new}"
+        of = " of log O/E" if self.key == "ratio" else ""
+        spread = f"standard deviation{of} over centres (tau) {self.tau:.2f}"
+        return f"{self.title} {mean} in the mean of {self.n_centres:,} centres, {spread}; in a new centre {new}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -176,8 +177,7 @@ def _across(key: str, values: np.ndarray, errors: np.ndarray, level: float) -> A
     values = np.log(values[known]) if key == "ratio" else values[known]
     *numbers, tau = random_effects(values, errors[known], level)
     mean, lower, upper, low, high = np.exp(numbers) if key == "ratio" else numbers
-    title = TITLES[key] if key == "ratio" else TITLES[key].lower()
-    return AcrossCentres(key, title, int(known.sum()), *map(float, (mean, lower, upper, tau, low, high)))
+    return AcrossCentres(key, TITLES[key], int(known.sum()), *map(float, (mean, lower, upper, tau, low, high)))
 
 
 def random_effects(values: np.ndarray, errors: np.ndarray, level: float) -> list[float]:

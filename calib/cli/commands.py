@@ -783,7 +783,10 @@ def benefit(options: Namespace) -> Output[BenefitData]:
         table["difference"] = change.difference
         table["difference_lower"], table["difference_upper"] = change.lower, change.upper
     text = table_lines(table, float_format="{:.6f}".format)
-    head = f"net benefit per row, {100 * curve.level:g} % intervals; {curve.share:.1%} of rows have the event"
+    head = (
+        f"net benefit per row, {100 * curve.level:g} % intervals; {curve.share:.1%} of rows have the event; "
+        "everyone: of acting always (never: 0); avoided: actions per row saved against acting always"
+    )
     numbers = rows_of(BenefitNumber, table)
     named = None if other is None else str(minus)
     data = BenefitData(str(options.file), evidence.n_samples, curve.share, curve.level, named, numbers)

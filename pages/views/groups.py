@@ -255,7 +255,7 @@ def show_change(result: answers.OverTime) -> None:
         diagrams.draw_over_time(result),
         "over-time",
         table=lambda: result.blocks,
-        alt="Accuracy minus confidence of blocks of rows, and before and since the change",
+        alt="Gap of blocks of rows, and before and since the change",
     )
     line = " Line: before and since the change." if result.split.changed else ""
     st.caption(f"Marks: blocks of consecutive rows with 95 % intervals.{line}")
