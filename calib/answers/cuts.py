@@ -119,25 +119,25 @@ def parse_cuts(texts: Sequence[str], columns: Sequence[str]) -> dict[str, int | 
     >>> parse_cuts(["age=30,50", "size==4", "day=month"], ["age", "size", "day"])
     {'age': (30.0, 50.0), 'size': 4, 'day': 'month'}
     """
-    found: dict[str, int | tuple[float, ...] | str] = {}
+    found = {}
     for text in texts:
         name = next((column for column in columns if text.startswith(f"{column}=")), None)
         if name is None:
             raise InputError(f"write a cut as COLUMN=AT, for a requested column; got {text!r}")
-        where = text[len(name) + 1 :]
-        try:
-            if where in DATE_PARTS:
-                found[name] = where
-            elif where.startswith("="):
-                found[name] = int(where[1:])
-            else:
-                found[name] = tuple(float(edge) for edge in where.split(","))
-        except ValueError:
-            raise InputError(
-                f"cut {name!r} at numbers such as 30,50, a number of groups such as =4, or by one of "
-                f"{', '.join(DATE_PARTS)}; got {where!r}"
-            ) from None
+        found[name] = _parse_cut(name, text[len(name) + 1 :])
     return found
+
+
+def _parse_cut(name: str, where: str) -> int | tuple[float, ...] | str:
+    if where in DATE_PARTS:
+        return where
+    try:
+        return int(where[1:]) if where.startswith("=") else tuple(map(float, where.split(",")))
+    except ValueError:
+        raise InputError(
+            f"cut {name!r} at numbers such as 30,50, a number of groups such as =4, or by one of "
+            f"{', '.join(DATE_PARTS)}; got {where!r}"
+        ) from None
 
 
 def _are_numbers(known: pd.Series) -> bool:
@@ -149,29 +149,24 @@ def _are_ids(known: pd.Series) -> bool:
 
 
 def _cut_values(column: pd.Series, name: str, how: str) -> Cut:
+    """Return a group for each value: numbers and categories in their order, texts by the alphabet."""
     texts = column.map(group_name, na_action="ignore").astype(object)
-    code, groups = pd.factorize(texts, sort=False)
-    order = _order(column, code, len(groups), [str(group) for group in groups])
-    place = np.empty(len(groups) + 1, dtype=np.int64)
-    place[order], place[-1] = np.arange(len(groups)), len(groups)
-    names = [str(groups[at]) for at in order]
+    keys = texts
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        keys = column.cat.codes.mask(column.isna())
+    elif pd.api.types.is_numeric_dtype(column):
+        keys = column
+    code = pd.factorize(keys, sort=True)[0]
+    order, first = np.unique(code, return_index=True)
+    names = [str(text) for text in texts.iloc[first[order >= 0]]]
     if len(column) >= LEAST_ROWS and 2 * len(names) > len(column) and how == "values":
         raise InputError(
             f"column {name!r} has {len(names):,} values in {len(column):,} rows, so that most groups would "
             "be one row; pass a column that repeats its values"
         )
-    return Cut(name, how, place[code], (*names, MISSING) if (code < 0).any() else tuple(names))
-
-
-def _order(column: pd.Series, code: np.ndarray, n_groups: int, names: list[str]) -> list[int]:
-    first = np.unique(code, return_index=True)[1][len(np.unique(code)) - n_groups :]
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        keys: Any = column.cat.codes.to_numpy()[first]
-    elif pd.api.types.is_numeric_dtype(column):
-        keys = column.to_numpy()[first]
-    else:
-        keys = names
-    return sorted(range(n_groups), key=lambda at: keys[at])
+    missing = code < 0
+    code[missing] = len(names)
+    return Cut(name, how, code, (*names, *[MISSING] * bool(missing.any())))
 
 
 def _cut_numbers(column: pd.Series, name: str, at: int | Sequence[float]) -> Cut:

@@ -53,12 +53,12 @@ class Split:
     p: float  #: Chance of so clear a difference at any of the times, if nothing changed
     changed: bool
 
-    def words(self) -> str:
-        """State time, gaps and difference."""
+    def words(self, gap: str) -> str:
+        """State time, gaps and difference; `gap` names a gap."""
         ends = interval_words(self.lower * 100, self.upper * 100, least=1, sign="+")
         return (
-            f"since {time_words(self.time)}: gap {_points(self.before)} before, {_points(self.since)} points "
-            f"since (difference {_points(self.difference)}, {ends})"
+            f"since {time_words(self.time)}: {gap} {_points(self.before)} points before, "
+            f"{_points(self.since)} since (difference {_points(self.difference)}, {ends})"
         )
 
 
@@ -82,7 +82,8 @@ class OverTime(Drawn):
     def words(self) -> str:
         """Answer in one sentence."""
         if self.split.changed:
-            return f"Changed {self.split.words()}."
+            gap = "observed minus expected" if self.kind == "binary" else "accuracy minus confidence"
+            return f"Changed {self.split.words(gap)}."
         ends = interval_words(self.split.lower * 100, self.split.upper * 100, least=1, sign="+")
         none = f"No change was found (clearest since {time_words(self.split.time)}: {ends} points)."
         if self.verdict == "wrong from the start":
@@ -227,26 +228,15 @@ class _Claims:
             p = min(float(smallest_alpha(partial(difference_limits, *best), 1)[0]) * n_times, 1.0)
             found.append((label, looked_at[at[0]], best, n_times, p))
         changed = discoveries([p for *_, p in found], fdr) if found else np.zeros(0, dtype=bool)
-        share = max(int(changed.sum()), 1) / max(len(found), 1)
-        splits = []
-        for (label, start, (since, before, together), n_times, p), is_changed in zip(
-            found, changed, strict=True
-        ):
-            lower, upper = difference_limits(since, before, together, fdr * share / n_times)
+        alpha, splits = fdr * max(int(changed.sum()), 1) / max(len(found), 1), []
+        for (label, start, best, n_times, p), is_changed in zip(found, changed.tolist(), strict=True):
+            (since, before, _), ends = best, difference_limits(*best, alpha / n_times)
+            gaps = (before.gap, since.gap, since.gap - before.gap, *ends)
+            first, last, change, low, high = (float(each[0]) for each in gaps)
+            counts = int(before.count[0]), int(since.count[0])
+            time = moment(start, self.clock)
             splits.append(
-                Split(
-                    label,
-                    moment(start, self.clock),
-                    int(before.count[0]),
-                    int(since.count[0]),
-                    float(before.gap[0]),
-                    float(since.gap[0]),
-                    float(since.gap[0] - before.gap[0]),
-                    float(lower[0]),
-                    float(upper[0]),
-                    p,
-                    bool(is_changed),
-                )
+                Split(label, time, *counts, first, last, change, low, high, p=p, changed=is_changed)
             )
         return splits
 
