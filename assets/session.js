@@ -1,7 +1,6 @@
 // Settings stay in the entry of the history of their page, or step of the lesson: one step back is one page
 // back; a new step begins at its top. And a reload finds its session: the name of this tab's session is in a
-// cookie from the end of one page to the start of the next. The button of a figure's menu presses its camera,
-// or prints what the camera saves.
+// cookie from the end of one page to the start of the next. The button of a figure's menu presses its camera.
 // A link asks before it ends an upload, whose file would be lost without a word.
 // On a narrow window the menu closes after a choice.
 // A number and its percent sign stay on one line.
@@ -42,37 +41,8 @@ if (!window.calibSession) {
     const wanted = event.target.closest?.("[data-calib-save]")?.dataset;
     if (wanted === undefined) return;
     const figure = document.querySelector(`.st-key-${CSS.escape(wanted.calibSave)} .js-plotly-plot`);
-    if ("calibPrint" in wanted && figure !== null) printSaved(figure);
     figure?.querySelector(".modebar-btn[data-title^='Download']")?.click();
   });
-  // Print the next picture that a camera saves instead of saving it, on a page of the size of the figure.
-  const save = HTMLAnchorElement.prototype.click;
-  const printSaved = (figure) => {
-    HTMLAnchorElement.prototype.click = function () {
-      if (this.download === "") return save.call(this);
-      HTMLAnchorElement.prototype.click = save;
-      fetch(this.href).then((answer) => answer.blob()).then((blob) => {
-        const { width, height } = figure.getBoundingClientRect();
-        const frame = document.createElement("iframe");
-        frame.title = this.download;
-        frame.style.cssText = "position: fixed; width: 0; height: 0; border: 0";
-        document.body.append(frame);
-        const page = frame.contentDocument;
-        const [picture, style] = [page.createElement("img"), page.createElement("style")];
-        page.title = this.download.replace(/\.\w+$/, "");
-        style.textContent = `@page { size: ${width}px ${height}px; margin: 0 } body { margin: 0 }
-          img { display: block; width: ${width}px; height: ${height}px }`;
-        page.head.append(style);
-        page.body.append(picture);
-        picture.onload = () => {
-          frame.contentWindow.onafterprint = () => { frame.remove(); URL.revokeObjectURL(picture.src); };
-          frame.contentWindow.print();
-        };
-        picture.src = URL.createObjectURL(blob);
-      });
-    };
-    setTimeout(() => { HTMLAnchorElement.prototype.click = save; }, 10_000);  // should no picture come
-  };
   addEventListener("click", (event) => {
     if (innerWidth >= 768 || !event.target.closest?.("[data-testid=stSidebarNavLink]")) return;
     setTimeout(() => document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click(), 100);

@@ -70,33 +70,6 @@ def rows_to_fit(model: str, calibration: Any) -> Any:
     return calibration
 
 
-def like_rows(
-    rows: Any, wanted: tuple[Any, Any], names: tuple[str, str], split: float | None
-) -> tuple[Any, Any]:
-    """Return another model's (calibration, evaluation) in the rows and order of a first model."""
-    if isinstance(rows, tuple):
-        parts = rows
-    elif split is not None and (ids := _ids(rows)) is not None and (held := _ids(wanted[0])) is not None:
-        is_fitting = ids.isin(held)
-        parts = rows.take(np.flatnonzero(is_fitting)), rows.take(np.flatnonzero(~is_fitting))
-    elif split is not None and rows.n_samples == wanted[0].n_samples + wanted[1].n_samples:
-        parts = rows.split(split, 0)
-    else:
-        parts = None, rows
-    there, other = names
-    found: list[Any] = []
-    for before, part in zip(wanted, parts, strict=True):
-        if before is None or part is None:
-            found.append(None)
-            continue
-        pair = on_common_rows({there: before, other: part})
-        if pair[there].class_names != before.class_names:
-            strange = sorted(set(pair[there].class_names) - set(before.class_names))
-            raise InputError(f"model {other!r} has classes that {there!r} lacks, such as {strange[0]!r}")
-        found.append(pair[other])
-    return found[0], found[1]
-
-
 def rows_shared_by_id(now: Any, before: Any) -> tuple[Any, Any] | None:
     """Rows with unique ids in both sets, in one order; None if less than half of the smaller set is."""
     ids_now, ids_before = _ids(now), _ids(before)

@@ -43,13 +43,14 @@ ROOM = """
 }
 @media (max-width: 640px) {
     [data-testid=stMainBlockContainer] { padding-bottom: 1rem; }
+    [data-testid=stMainBlockContainer] h1 { padding-bottom: 0.75rem; }
     [data-testid=stMainBlockContainer] h2 { font-size: 1.2rem; padding: 0 0 0.75rem; }
     [data-testid=stMain] [data-testid=stVerticalBlock] { gap: 0.25rem; }
     [class*=st-key-][class*="-save"] { margin-top: -0.25rem; }
     .st-key-choice-menus { flex-wrap: nowrap; }
     .st-key-choice-menus > * { min-width: 0; flex: 1 1 0; }
     .st-key-page-head { flex-wrap: nowrap; }
-    .st-key-page-head h1 { font-size: 1.25rem; white-space: nowrap; }
+    .st-key-page-head h1 { font-size: 1.25rem; white-space: nowrap; padding-bottom: 0.25rem; }
     .st-key-page-head [data-testid=stPageLink] p { position: absolute; width: 1px; clip-path: inset(50%); }
     .st-key-page-head [data-testid=stTooltipHoverTarget],
     .st-key-about-data [data-testid=stCaptionContainer] { display: none; }
@@ -57,22 +58,6 @@ ROOM = """
 [data-testid=stElementContainer]:has(> .stHtml > [data-calib-tab]),
 [data-testid=stBaseButton-elementToolbar][aria-label="Download as CSV"],
 .st-key-other-theme { display: none; }"""
-#: Details of a clicked mark are beside the figures: they stay on the screen while the figures scroll, and
-#: scroll on their own. On a narrow screen they follow below. No rule depends on the content of a column:
-#: browsers would search it at each drawing.
-BESIDE = """
-@media (min-width: 1100px) {
-    [class*=st-key-beside-] > * > [data-testid=stHorizontalBlock] > [data-testid=stColumn]:last-child
-        > [data-testid=stVerticalBlock] {
-        position: sticky; top: 4rem; max-height: calc(100vh - 4.5rem); overflow: hidden auto;
-    }
-}
-@media (max-width: 1099px) {
-    [class*=st-key-beside-] > * > [data-testid=stHorizontalBlock] { flex-direction: column; }
-    [class*=st-key-beside-] > * > [data-testid=stHorizontalBlock] > [data-testid=stColumn] {
-        width: 100%; flex: 1 1 100%;
-    }
-}"""
 #: Elements that the keyboard reaches and that look the same then.
 FOCUS = """
 a:focus-visible, .calib-save:focus-visible, [data-testid=stMain]:focus-visible,
@@ -94,7 +79,7 @@ def style() -> str:
         f'content: "\\a0 {name}"; font-size: 0.875rem; }}'
         for key, name in UPLOADS.items()
     )
-    return f"<style>{FOCUS}{names}{ON_PRIMARY}{SAVE}{ROOM}{BESIDE}{MARKS}\n</style>"
+    return f"<style>{FOCUS}{names}{ON_PRIMARY}{SAVE}{ROOM}{MARKS}\n</style>"
 
 
 def greyed(lacking: dict[str, str]) -> str:

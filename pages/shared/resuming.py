@@ -17,8 +17,8 @@ SCRIPT = Path("assets/session.js")
 COOKIE = "calib-tab"
 #: Names in the session for what the user uploaded or made; settings are in the address.
 KEPT = (
-    *("dataset", "methods", "fits", "previous", "notes", "saved", "addresses", "chosen", "opened"),
-    *("reading", "in_use", "project", "other-reading", "split"),
+    *("dataset", "methods", "fits", "previous", "notes", "addresses", "chosen", "opened"),
+    *("reading", "in_use", "project", "split"),
 )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import logging
 import os
@@ -10,7 +9,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -52,7 +50,7 @@ FURTHER = "reading-of-model-"
 UPLOADED = "uploaded"
 DEFAULT_EXAMPLE = "resnet"
 #: Names under which a session keeps what it read: data, a further model, predictions to calibrate, own files.
-READINGS = ("reading", "other-reading", "apply-reading", "project-read", "summary-read", "calibrator-read")
+READINGS = ("reading", "apply-reading", "project-read", "summary-read", "calibrator-read")
 #: Keys for the screen: the data, calibrators of the model on screen, and of each other model.
 ON_SCREEN = ("dataset", "methods", "elsewhere")
 #: Fields of a project that hold data on screen under the same names.
@@ -264,28 +262,6 @@ def scored() -> dict[str, Method]:
     return {**others, **methods()} if set(others) & set(methods()) else {**methods(), **others}
 
 
-def use_renamed(data: Dataset, changed: Callable[[Announcement], Announcement], *, moved: bool) -> None:
-    """Put the same rows and fits on screen, with other names of classes or (`moved`) in another order.
-
-    `changed` gives predictions the new names and order. Fitted calibrators get the new names; if classes
-    moved, calibrators are fitted again, except calibrators for groups.
-    """
-    before, found = dataset().checked, list[Method]()
-    for method in (others := list(fitted().values())):
-        if not moved:
-            calibrator = copy.copy(method.calibrator)
-            if getattr(calibrator, "class_names_", None) is not None:
-                calibrator.class_names_ = data.evaluation.class_names
-            evidence = method.rows.of_scores(changed(method.rows.predictions))
-            key = method.key.replace(before.digest, data.checked.digest, 1)
-            found.append(replace(method, calibrator=calibrator, evidence=evidence, key=key))
-    use(data, found)
-    if moved:
-        for method in others:
-            if groups_of(method) is None:
-                fit(method.name, clone(method.calibrator), method.choices)
-
-
 def as_project() -> Project:
     """Return the data on screen with the session's calibrators, further models, settings and notes."""
     data, elsewhere = st.session_state["dataset"], st.session_state["elsewhere"]
@@ -335,7 +311,7 @@ def open_project(project: Project) -> None:
     use(data, found)
     st.session_state["elsewhere"] = elsewhere
     st.session_state["notes"] = project.notes
-    st.session_state["saved"] = st.session_state["addresses"] = project.settings
+    st.session_state["addresses"] = project.settings
     for name, values in SHARED.items():  # a project can say anything: what no control offers is left out
         named = {str(value): value for value in values}
         for settings in project.settings.values():
@@ -360,12 +336,6 @@ def _found(data: Dataset, source: Project | FurtherModel) -> list[Method]:
 def notes() -> str:
     text: str = st.session_state.get("notes", "")
     return text
-
-
-def saved_settings() -> Settings:
-    """Return the settings that came with the project that was opened."""
-    saved: Settings = st.session_state.get("saved", {})
-    return saved
 
 
 def settings_of(page: str) -> Mapping[str, str]:
@@ -511,19 +481,6 @@ def groups_of(method: Method, n_rows: int | None = None) -> np.ndarray | None:
     if not getattr(method.calibrator, "has_groups", False):
         return None
     return np.asarray(groups_in(method.calibrator, method.rows.predictions.metadata), dtype=object)[:n_rows]
-
-
-def add_model(name: str, pair: Pair) -> None:
-    """Add a model on the same rows, with its calibration and evaluation rows."""
-    data: Dataset = st.session_state["dataset"]
-    model = data.model or Path(data.name).stem
-    models = data.models or {model: (data.calibration, data.evaluation)}
-    if name in models:
-        raise InputError(f"there is a model {name!r} already; rename the file")
-    new = replace(data, model=model, models={**models, name: pair}, truth=None)  # which is one model's
-    limits.check([new], held(), "remove a calibrator first")
-    _chosen()
-    st.session_state["dataset"] = new
 
 
 def base_of(data: Dataset, name: str = BASE) -> Method:

@@ -73,7 +73,7 @@ def logged(n_bytes: int) -> Iterator[None]:
 
 
 def read_once(kind: str, file: File) -> Any:
-    """Return the content of a file: a "calibrator", "monitor", "project", "summary" or plain "table"."""
+    """Return the content of a file: a "calibrator", "project", "summary" or plain "table"."""
     slot = f"{kind}-read"
     file_id, held = st.session_state.get(slot, (None, None))
     if file_id != file.file_id:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from html import escape
 from typing import Any, Literal
 
 import pandas as pd
@@ -37,7 +38,6 @@ from pages.shared.address import SHARED, keep_in_address
 from pages.shared.choice import chosen, drop
 from pages.shared.isolation.computing import write_table
 from pages.shared.kept import kept
-from pages.shared.pictures import offer_picture, picture_of
 from pages.shared.session import (
     BASE,
     DEFAULT_EXAMPLE,
@@ -236,16 +236,6 @@ def stacked(results: Mapping[str, Result], column: str) -> pd.DataFrame:
     return pd.concat([result.frame().assign(**{column: name}) for name, result in results.items()])
 
 
-def page_of(n: int, size: int, key: str, of_what: str = "", place: DeltaGenerator | None = None) -> slice:
-    """Show the number of the page of a list of n, if it has several; return what is on that page."""
-    pages, page = max(-(-n // size), 1), 1
-    if pages > 1:
-        if st.session_state.get(key, 1) > pages:
-            st.session_state[key] = 1
-        page = (place or st).number_input(f"Page (of {pages:,}{of_what})", 1, pages, key=key)
-    return slice((page - 1) * size, page * size)
-
-
 def shortfall(kind: Kind, what: str) -> str:
     """Return, as Markdown, the sentence on what predictions of a kind lack for something."""
     text = str(lacks(kind, what))
@@ -279,8 +269,7 @@ def chart(
 
     `table` makes the data; it is called when the menu is opened. `height` in pixels replaces the figure's.
     """
-    wanted = picture_of(key, st.context.theme.type == "dark")
-    figure = in_theme(figure, wanted.dark)
+    figure = in_theme(figure, st.context.theme.type == "dark")
     if height is not None:
         figure = with_layout(figure, height=height)
     above = max(figure["layout"]["margin"]["t"], 36)  # room for the menu of its files
@@ -292,6 +281,7 @@ def chart(
     file = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
     look = {"type": "tertiary", "icon": ":material/download:"}
     menu = st.popover("Save", key=f"{key}-files", on_change="rerun", **look)
+    format_ = (st.session_state.get(f"{key}-format") or "SVG").lower()
     st.plotly_chart(
         Ready(shown),
         key=key,
@@ -300,14 +290,16 @@ def chart(
         on_select=on_select,
         selection_mode="points",
         alt=alt,
-        config=CONFIG | {"toImageButtonOptions": {"format": wanted.format, "filename": file, "scale": 2}},
+        config=CONFIG | {"toImageButtonOptions": {"format": format_, "filename": file, "scale": 2}},
     )
     if menu.open:  # what is in it is made only then
         with menu:
             if table is not None:
                 download(table(), file, label="Data (CSV)")
             _offer_page(figure, file, alt)
-            offer_picture(key)
+            kept_format: dict[str, Any] = {"default": "SVG", "required": True, "persist_state": "session"}
+            st.segmented_control("Picture", ["SVG", "PNG"], key=f"{key}-format", **kept_format)
+            st.html(f'<button class="calib-save" data-calib-save="{escape(key)}">Save picture</button>')
 
 
 def as_clicked(figure: Figure, key: str) -> Figure:
@@ -444,15 +436,6 @@ def before_and_after(methods: Sequence[Assessment]) -> pd.DataFrame:
     return metric_frame(methods)
 
 
-def beside(key: str, shares: Sequence[int] = (3, 2)) -> tuple[DeltaGenerator, DeltaGenerator]:
-    """Return places for figures and tables, and beside them a place for the details of a click.
-
-    The details stay on screen while the figures are scrolled; on a narrow screen they follow below.
-    """
-    left, right = st.container(key=f"beside-{key}").columns(shares, gap="medium")
-    return left, right
-
-
 def show_tabs(tabs: Mapping[str, Callable[[], None]], key: str, *, in_address: bool = False) -> None:
     """Show tabs by their titles; the function of a tab is called when the tab is opened.
 
@@ -464,15 +447,6 @@ def show_tabs(tabs: Mapping[str, Callable[[], None]], key: str, *, in_address: b
         if tab.open:
             with tab:
                 show()
-
-
-def bins_and_method() -> tuple[int, Method]:
-    """Show the slider of the number of bins and the choice of a method, which pages share; return both."""
-    left, right = st.columns([2, 1])
-    with left:
-        n_bins = bins_slider()
-    with right:
-        return n_bins, method_menu()
 
 
 def method_menu() -> Method:

@@ -16,13 +16,11 @@ from calib.diagrams.row_lists import row_table
 from pages.shared import widgets as ui
 from pages.shared.isolation import reader
 from pages.shared.isolation.limits import release
-from pages.shared.panels.add_model import offer_model_upload
-from pages.shared.panels.class_names import offer_class_names
 from pages.shared.panels.findings import show_faults, show_findings, show_roles
 from pages.shared.panels.preview import show_file
 from pages.shared.panels.project_panel import is_project_file, offer_project, show_origin, show_project
 from pages.shared.panels.summary_panel import is_summary_file, show_summary
-from pages.shared.session import Dataset, dataset, from_example, previous, undo, use
+from pages.shared.session import Dataset, dataset, from_example, use
 from pages.shared.uploads import (
     Reading,
     accepted,
@@ -187,8 +185,6 @@ def show_state(reading: Reading, *, used: bool, missing: bool) -> None:
             st.button("Dismiss this file", on_click=dismiss, icon=":material/close:")
         elif used:
             st.success(f"{ui.escaped(data.name)} is on every page.")
-            if previous() is not None:
-                st.button("Undo", on_click=undo, icon=":material/undo:")
             st.page_link("pages/views/overview.py", label="What Overview concludes", icon=ui.ARROW)
             if data.models:
                 st.page_link(
@@ -265,23 +261,13 @@ if data.has_rows and data.evidence.is_weighted:
     st.markdown("The rows have weights. Numbers that cannot use them say so.")
     st.button("Count every row once instead", on_click=count_alike, icon=":material/balance:")
 if data.event is not None:
-    st.markdown(
-        f"The score is the probability of {ui.literal(data.event)}; the other class is "
-        f"{ui.literal(rows.class_names[0])}."
-    )
-if data.event is not None and data.has_rows:
-    st.button(
-        f"Look at the probability of {ui.literal(rows.class_names[0])} instead",
-        on_click=switch_positive,
-        icon=":material/swap_horiz:",
-    )
+    other = ui.literal(rows.class_names[0])
+    st.markdown(f"The score is the probability of {ui.literal(data.event)}; the other class is {other}.")
+    if data.has_rows:
+        st.button(f"Look at the probability of {other} instead", on_click=switch_positive, icon=ui.SWITCH)
 if "every label" in data.kind.has:
     show_several(rows)
 tabs = {"Project": offer_project}
 if data.has_rows and "every label" not in data.kind.has and not used:  # they stand above
     tabs = {"Rows": show_preview, **tabs}
-if data.has_rows:
-    tabs |= {"Add a model": offer_model_upload}
-    if getattr(rows, "class_names", None) is not None and not data.kind.scored:
-        tabs |= {"Names of the classes": offer_class_names}
 ui.show_tabs(tabs, "data_tab")

@@ -17,7 +17,7 @@ from pages.shared import page_results as results
 from pages.shared import widgets as ui
 from pages.shared.needs import need_kind, weights_refused
 from pages.shared.panels.recommendation import is_awaited, open_on, recommended
-from pages.shared.panels.take_away import show_take_away
+from pages.shared.panels.take_away import offer_file, offer_scorer
 from pages.shared.session import BASE, dataset, scored
 
 TARGETS = {"accuracy": "Accuracy", "reviews": "Reviews", "cost": "Cost", "costs": "Cost matrix"}
@@ -303,6 +303,8 @@ if models[shown].calibrator is not None and np.isfinite(rule.thresholds).any():
     carrying = rule.carried_by(models[shown].calibrator)
     key = f"{models[shown].key}/{target}/{value}/{by}/{alpha}"
     st.header("The calibrator with its rule", anchor=False)
-    show_take_away(replace(models[shown], calibrator=carrying, key=key))
+    offered = replace(models[shown], calibrator=carrying, key=key)
+    offer_file(offered)
+    offer_scorer(offered)
     st.caption("The file also says of each row whether it may pass.")
 ui.next_line("Decide")

@@ -16,7 +16,6 @@ from calib.answers.cuts import DATE_PARTS, QUANTILES, parse_cuts
 from calib.answers.slice_tables import SLICE_COLUMNS, SliceTable
 from calib.calibrators.catalogue import name_of
 from calib.data.defaults import N_BINS
-from calib.diagrams.monitoring import Watched
 from calib.diagrams.reliability_diagrams import cell_words
 from calib.diagrams.slice_maps import slice_heat
 from calib.evidence.rows import Rows
@@ -27,7 +26,6 @@ from pages.shared.isolation import reader
 from pages.shared.needs import need_kind
 from pages.shared.panels.rows_panel import rows_panel
 from pages.shared.session import BASE, dataset, fit, methods
-from pages.shared.uploads import read_once
 
 #: Columns chosen at first, and groups drawn.
 FIRST, DRAWN = 6, 10
@@ -42,8 +40,6 @@ FORMATS = {
     "ratio": "%.2f",
 }
 FORMATS |= dict.fromkeys(("gap", "gap_of_rest"), "%+.3f")
-#: Where rows in time come from.
-ROWS, STATE = "The data on screen", "A state of calib watch"
 NO_TIMES = "No column says when a row was scored. Add one with dates, such as scored_at, to your file."
 CHANGES = dict.fromkeys(("before", "since", "difference", "lower", "upper"), "%+.3f") | {"p": "%.2g"}
 
@@ -106,7 +102,7 @@ def show_against_the_rest() -> None:
     ]
     more = f"; and {len(apart) - MOST_SAID} more" if len(apart) > MOST_SAID else ""
     st.markdown(f"{table.words('**{}**')}." + (f" {'; '.join(apart[:MOST_SAID])}{more}." if apart else ""))
-    main, side = ui.beside("slice")
+    main, side = st.columns([3, 2], gap="medium")
     with main:
         draw_groups(table)
     with side:
@@ -227,18 +223,13 @@ def show_centres() -> None:
 
 def show_over_time() -> None:
     """Say whether the gap changed, and since when."""
-    left, right = st.columns([3, 2], vertical_alignment="bottom")
-    source = right.segmented_control("Rows", [ROWS, STATE], default=ROWS, required=True, key="time-source")
-    if source == STATE:
-        show_state(left)
-        return
     offered, columns = results.time_columns(data.evaluation)
     if not columns:
         st.info(NO_TIMES)
         ui.link_to_data()
         return
     at = columns.index(offered[0]) if offered else None
-    name = left.selectbox("Time of each row", columns, at, key="time-column")
+    name = st.selectbox("Time of each row", columns, at, key="time-column")
     if name is None:
         st.info(f"Choose the column that says when each row was scored. {NO_TIMES}")
         return
@@ -273,32 +264,6 @@ def show_change(result: answers.OverTime) -> None:
     heads |= {name: numbers(name.capitalize(), format=form) for name, form in CHANGES.items()}
     st.dataframe(table, hide_index=True, column_config=heads, column_order=list(heads))
     ui.download(table, "over-time-classes")
-
-
-def show_state(place: Any) -> None:
-    """Show the state of a monitor."""
-    file = place.file_uploader("State that calib watch wrote (JSON)", type="json", key="monitor-file")
-    if file is None:
-        st.info("Upload the file in which calib watch keeps its state. Its results appear here.")
-        return
-    try:
-        result: Watched = read_once("monitor", file)
-    except InputError as error:
-        st.error(f"{ui.escaped(error)}.")
-        return
-    (st.warning if result.alarm else st.success)(ui.escaped(result.words))
-    ui.chart(
-        diagrams.draw_watched(result),
-        "watched",
-        table=result.frame,
-        alt="Outcomes minus scores, with their confidence sequence, and the evidence",
-    )
-    st.caption(
-        "Above: all rows so far; in 95 of 100 streams the truth stays within the band at all times. Below: "
-        "evidence against calibration. A calibrated model reaches the threshold in at most 5 of 100 streams."
-    )
-    st.dataframe(result.units, hide_index=True)
-    ui.download(result.units, "over-time-units")
 
 
 ui.heading(

@@ -105,7 +105,11 @@ def show_errors() -> None:
 
 def show_numbers() -> None:
     """Show each number of a method, its interval, and what a perfect model of this size shows."""
-    bins, method = ui.bins_and_method()
+    left, right = st.columns([2, 1])
+    with left:
+        bins = ui.bins_slider()
+    with right:
+        method = ui.method_menu()
     if is_risk:
         show_risk(method)
         show_smoothed(method)

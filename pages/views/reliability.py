@@ -22,7 +22,6 @@ from calib.data.defaults import N_BINS
 from calib.data.kinds import lacks
 from calib.diagrams import ClassTable, ReliabilityDiagram, confusions
 from calib.diagrams.class_tables import CLASS_COLUMNS
-from calib.stats import NoiseFloor
 from calib.stats.measures import ece_of
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
@@ -38,6 +37,12 @@ from pages.shared.texts import meanings
 
 #: In the menus of classes and bins: none is chosen.
 ALL = -1
+#: Errors by their keys, in a sentence.
+ERRORS = {
+    "conf_ece": "all rows together: conf-ECE",
+    "tl_ece": "each predicted class: TL-ECE",
+    "ece": "mean gap between the score and how often it comes true:",
+}
 #: Titles of tabs.
 CHOSEN, ROWS = "Class or bin", "Rows"
 #: Classes in the figure of one bin, and classes that a sentence on confusions names.
@@ -140,7 +145,8 @@ def show_errors(method: Method, n_bins: int, table: ClassTable | None) -> None:
     """Say how large the errors are, as the method is assessed."""
     keys = [key for key in ("conf_ece", "tl_ece", "ece") if key in ece_of(dataset().kind)]
     errors = {key: results.floor(method, key, n_bins) for key in keys}
-    said = error_words(errors, dataset().event)
+    found = [f"{ERRORS[key]} **{noise.observed:.4f}**, {noise.verdict}" for key, noise in errors.items()]
+    said = f"{found[0][0].upper()}{'; '.join(found)[1:]}."
     if table is not None:
         said = f"{table.words('**{}**')}. {said}"
     if method.evidence.strategy != "uniform":
@@ -149,43 +155,19 @@ def show_errors(method: Method, n_bins: int, table: ClassTable | None) -> None:
     st.markdown(said, help=meanings(ece_of(dataset().kind)[key].title for key in keys) or None)
 
 
-def error_words(errors: dict[str, NoiseFloor], event: str | None) -> str:
-    observed = {key: f"**{noise.observed:.4f}**, {noise.verdict}" for key, noise in errors.items()}
-    if event is not None:
-        return (
-            f"The score is the probability of {ui.literal(event)}, from 0 to 1; the mean gap between it and "
-            f"how often it comes true is {next(iter(observed.values()))}."
-        )
-    if "tl_ece" not in observed:
-        return (
-            "The mean gap between the confidence and how often it is right (conf-ECE) is "
-            f"{next(iter(observed.values()))}."
-        )
-    return (
-        f"Classes pooled: conf-ECE {observed['conf_ece']}; each predicted class: TL-ECE {observed['tl_ece']}."
-    )
-
-
 def show_classes(method: Method, n_bins: int, table: ClassTable) -> None:
     names = dataset().evaluation.class_names
-    left, right = st.columns([2, 1], vertical_alignment="bottom")
-    search = left.text_input("Search class names", key="class-search", placeholder="part of a name")
-    only_off = right.toggle("Only those off", key="only-flagged")
     every = table.frame(names)
-    matches = every["class"].str.contains(search, case=False, regex=False)
-    shown = every[matches & every["flagged"] if only_off else matches].reset_index(drop=True)
     st.dataframe(
-        shown[SHOWN],
+        every[SHOWN],
         key="class-table",
         hide_index=True,
-        height=35 * min(len(shown) + 1, 9) + 2,
+        height=35 * min(len(every) + 1, 9) + 2,
         column_config=COLUMNS,
-        on_select=partial(pick_row, shown["label"].to_numpy()),
+        on_select=partial(pick_row, every["label"].to_numpy()),
         selection_mode="single-row",
         placeholder="\u2013",
     )
-    if shown.empty:
-        st.caption("No predicted class matches the search.")
     ui.download(every, "classes", about=(method, n_bins, names))
 
 

@@ -21,7 +21,6 @@ from pages.shared import page_results as results
 from pages.shared import widgets as ui
 from pages.shared.isolation import reader
 from pages.shared.needs import missing_for
-from pages.shared.panels.guarantee import show_guarantee
 from pages.shared.panels.model_comparison_panel import show_models
 from pages.shared.panels.new_predictions import show_new_predictions
 from pages.shared.panels.picture import show_chosen_rows, show_picture
@@ -34,7 +33,7 @@ from pages.shared.panels.recommendation import (
     show_candidates,
 )
 from pages.shared.panels.take_away import offer_file, offer_scorer
-from pages.shared.session import BASE, Method, dataset, described_calibrator, fit, fitted, methods, remove
+from pages.shared.session import BASE, Method, dataset, fit, fitted, methods, remove
 
 #: Most classes that all get an arrow, and the arrows of more classes.
 ALL_ARROWS, FEW_ARROWS = 10, 8
@@ -121,8 +120,7 @@ def show_numbers() -> None:
             f"{len(short):,} of {len(after.calibrator.calibrators_):,} classes have fewer than "
             f"{fallbacks['needed'][0]} calibration rows each and were {FALLBACK_WORDS[used]}."
         )
-    st.header("What it promises", anchor=False)
-    show_guarantee(described_calibrator(after, data), after.choices, n_bins)
+    st.page_link("pages/views/validity.py", label="What it promises", icon=ui.ARROW)
     if after.name != proposed:
         st.button("Remove this calibrator", on_click=drop, args=(after.name,), icon=":material/delete:")
 

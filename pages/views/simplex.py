@@ -14,7 +14,7 @@ from calib.stats.floors import canonical_noise_floor
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
 from pages.shared.panels.rows_panel import rows_panel
-from pages.shared.panels.simplex_panel import SCHEMES, bins_table, choose_view, refusal
+from pages.shared.panels.simplex_panel import SCHEMES, bins_table, choose_view
 from pages.shared.panels.take_away import offer_calibrator
 
 #: Median confidence from which the corners are opened, by log ratios in place of the triangle.
@@ -59,7 +59,7 @@ scheme = make(size)
 try:
     result = results.apply_scheme(view, scheme)
 except InputError as error:
-    st.error(f"Not shown: {refusal(scheme, view.calibration.n_samples, error)}.")
+    st.error(f"Not shown: {ui.escaped(error)}.")
     st.stop()
 rows, arrows, calibrator = view.evaluation, result.arrows, result.calibrator
 names = [ui.literal(class_name) for class_name in rows.class_names]

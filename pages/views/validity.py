@@ -12,6 +12,7 @@ from calib.diagrams.validity_plots import ValidityCurve, validity_words
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
 from pages.shared.needs import need_kind
+from pages.shared.panels.guarantee import show_card
 from pages.shared.panels.recommendation import open_on, recommended
 from pages.shared.session import BASE, dataset, described_calibrator, methods, notions
 
@@ -74,4 +75,7 @@ st.markdown("\n".join(worst_cell(name, curve) for name, curve in curves.items())
 if card is None or not card.applies:
     reason = card.why_not if card is not None else "the theorems hold for histogram binning only"
     st.caption(f"No guarantee is drawn for {ui.literal(chosen.name)}: {reason}.")
+else:
+    with st.expander("What is promised, and what it assumes"):
+        show_card(card)
 ui.next_line("Validity")

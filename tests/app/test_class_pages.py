@@ -23,13 +23,6 @@ def test_classes_are_ranked_searched_and_opened():
     assert guilty[0] == "horse"
     assert table["predicted"].sum() == rows.n_samples
 
-    app.text_input(key="class-search").set_value("RS").run()
-    assert app.dataframe[0].value["class"].tolist() == ["horse"]
-    app.text_input(key="class-search").set_value("no such class").run()
-    assert "No predicted class matches" in words(app)
-    app.text_input(key="class-search").set_value("").run()
-    app.toggle(key="only-flagged").set_value(True).run()
-    assert 2 <= len(app.dataframe[0].value) < 10
     app.selectbox(key="class").set_value(4).run()
     open_tab(app, "reliability_tab", "Class or bin")
     assert "`` deer `` is predicted for" in words(app)

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calib import Monitor, over_time, read, save
-from calib.diagrams import monitor_diagram
+from calib import over_time
 from pages.shared.widgets import escaped
 from tests.app.running import open_page, turn_to
 from tests.app.test_kept_results import rows_of_patients
@@ -69,22 +68,6 @@ def test_without_times_the_page_says_what_to_add(content, numbers):
         assert not app.exception
         assert not app.error
         assert len(app.dataframe) == 1
-
-
-def test_a_state_is_shown(content):
-    rows, file = read(io.BytesIO(content)), io.BytesIO()
-    monitor = Monitor().update(rows.labels, rows, rows.metadata["day"].to_numpy())
-    save(monitor, file)
-    app = open_page("pages/views/groups.py", groups_tab="Over time")
-    app.segmented_control(key="time-source").set_value("A state of calib watch").run()
-    assert "Upload the file" in app.info[0].value
-    app.file_uploader(key="monitor-file").upload("state.json", file.getvalue(), "application/json").run()
-    assert not app.exception
-    (table,) = [shown.value for shown in app.dataframe]
-    assert sorted(table["name"]) == ["", "cat", "dog"]
-    assert table["log_evidence"].tolist() == monitor_diagram(monitor).units["log_evidence"].tolist()
-    app.file_uploader(key="monitor-file").upload("other.json", b"{}", "application/json").run()
-    assert "monitor file" in app.error[0].value
 
 
 def test_rows_of_a_patient_belong_together():

@@ -15,7 +15,7 @@ from calib import HistogramBinning, MulticlassToBinary, Predictions
 from calib.answers.guarantee_cards import guarantee_card
 from calib.calibrators.multiclass import as_multiclass
 from calib.files.saved import dumps
-from tests.app.running import open_page, open_tab, press, turn_to, with_binning
+from tests.app.running import open_page, press, turn_to, with_binning
 
 RNG = np.random.default_rng(0)
 LOGITS = RNG.normal(size=(240, 3)) * 2
@@ -102,27 +102,6 @@ def test_apply_needs_no_labels_it_can_use():
     assert "240 rows; on average" in shown_text(app)
     assert "calibrating needs none" in shown_text(app)
     assert not app.error
-
-
-def test_another_model_is_split_as_the_upload_was():
-    app = open_page("pages/views/data.py", example="digits")
-    upload(app, "up", "one.csv", csv(PROBA))
-    open_tab(app, "data_tab", "Add a model")
-    upload(app, "other-model", "two.csv", csv(100 * PROBA))
-    press(app, "Apply fix")
-    press(app, "Add this model")
-    assert not app.error
-    models = app.session_state["dataset"].models
-    assert list(models) == ["one", "two"]
-    np.testing.assert_allclose(models["two"][1].proba, models["one"][1].proba, rtol=1e-12)
-    fits = app.session_state["dataset"].checked.models
-    np.testing.assert_allclose(fits["two"][0].proba, fits["one"][0].proba, rtol=1e-12)
-    upload(app, "other-model", "shuffled.csv", csv(PROBA[::-1], LABELS[::-1]))
-    press(app, "Add this model")
-    assert "need the same rows" in app.error[0].value
-    app.selectbox(key="model").set_value("two").run()
-    assert app.session_state["dataset"].evaluation is models["two"][1]
-    assert app.query_params["model"] == "two"
 
 
 def test_pending_upload_outlives_a_look_at_another_page():

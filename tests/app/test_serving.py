@@ -198,7 +198,7 @@ def test_results_are_bounded_in_bytes(monkeypatch):
 def test_limits_are_said_in_a_sentence(monkeypatch):
     app = open_page("pages/views/data.py", example="two-patients")
     app.file_uploader(key="up").upload("secret-name.csv", table(), "text/csv").run()
-    press(app, "Undo")
+    app.button(key="undo-data").click().run()
     for name in ("CALIB_SESSION_MB", "CALIB_SERVER_MB"):
         with monkeypatch.context() as patch:
             patch.setenv(name, "0.001")

@@ -36,7 +36,7 @@ def test_a_scheme_that_needs_more_rows_is_named():
     heads = ["Bin", "Evaluation rows", "Calibration rows", "Arrow length (L1)", "Bound (L1, \u03b1 = 0.1)"]
     assert app.dataframe[0].value.columns[:6].tolist() == [*heads, "Share of canonical-ECE (%)"]
 
-    app.selectbox(key="scheme").set_value("Projection, rotating").run()
+    app.selectbox(key="scheme").set_value("Projection").run()
     assert app.error[0].value == f"Not shown: {needed}"
 
 

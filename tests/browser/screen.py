@@ -81,3 +81,45 @@ def keep_picture(page: Page, name: str) -> None:
     if settings.get_current_profile_name() == "thorough":
         with whole(page):
             page.screenshot(path=OUTPUT / "screens" / f"{name}.png")
+
+
+#: Texts of figures that reach beyond their figure, ticks that are turned, prose that its box cuts, and prose
+#: that lies on other prose.
+TEXT_FAULTS = """() => {
+    const faults = [];
+    const main = document.querySelector("[data-testid=stMain]");
+    for (const figure of main.querySelectorAll(".js-plotly-plot")) {
+        const box = figure.getBoundingClientRect();
+        for (const text of figure.querySelectorAll(".main-svg text")) {
+            const { left, right, top, bottom, width } = text.getBoundingClientRect();
+            const across = left < box.left - 2 || right > box.right + 2;
+            const down = top < box.top - 2 || bottom > box.bottom + 2;
+            if (width > 0 && (across || down)) faults.push(`cut: ${text.textContent}`);
+        }
+        for (const text of figure.querySelectorAll(".xtick text, .ytick text")) {
+            const turned = /rotate\\((-?[\\d.]+)/.exec(text.getAttribute("transform") ?? "");
+            if (turned && Number(turned[1]) !== 0) faults.push(`turned: ${text.textContent}`);
+        }
+    }
+    const prose = [...main.querySelectorAll("h1, h2, h3, [data-testid=stMarkdownContainer] p")]
+        .filter((each) => each.checkVisibility() && !each.closest("button, label, [role=tab]"))
+        .map((each) => {
+            const range = document.createRange();
+            range.selectNodeContents(each);
+            return [each, range.getBoundingClientRect()];
+        })
+        .filter(([, box]) => box.width > 0 && box.height > 0);
+    for (const [each] of prose) {
+        const hides = getComputedStyle(each).overflowX !== "visible";
+        if (hides && each.scrollWidth > each.clientWidth + 1) faults.push(`cut: ${each.innerText}`);
+    }
+    prose.forEach(([first, a], at) => {
+        for (const [second, b] of prose.slice(at + 1, at + 4)) {
+            if (first.contains(second)) continue;
+            const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+            const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+            if (across > 3 && down > 6) faults.push(`on each other: ${second.innerText}`);
+        }
+    });
+    return faults.map((fault) => fault.slice(0, 160));
+}"""

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.screen import settled
-from tests.browser.steps import go
+from tests.browser.steps import go, open_tab
 
 
 @pytest.fixture
@@ -34,6 +34,7 @@ def test_a_row_and_a_bin_open_their_class(answers, open_page):
     panel = page.get_by_text(re.compile("is predicted for .* rows"))
     expect(panel).to_contain_text("class 006")
 
+    open_tab(page, "All classes")
     table = page.locator(".st-key-class-table").first
     table.scroll_into_view_if_needed()
     box = table.bounding_box()
@@ -56,4 +57,5 @@ def test_a_row_and_a_bin_open_their_class(answers, open_page):
 
     go(page, "Overview")
     go(page, "Reliability")
+    open_tab(page, "Class or bin")
     expect(panel).to_contain_text(shown)  # the address that a part has changed is remembered

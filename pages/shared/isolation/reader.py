@@ -79,7 +79,7 @@ def read_files(
 
 
 def load(kind: str, content: Any) -> Any:
-    """Read a "calibrator", "monitor", "project", "summary" or plain "table" in another process.
+    """Read a "calibrator", "project", "summary" or plain "table" in another process.
 
     Raises
     ------

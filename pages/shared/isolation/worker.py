@@ -61,10 +61,8 @@ def read_files(call: Any, blobs: list[bytes], progress: Progress) -> Any:
 
 def load(kind: str, blobs: list[bytes], progress: Progress) -> Any:
     """Read a file of calib or a plain table, and send its objects, so that it is not read again."""
-    from calib.diagrams.monitoring import monitor_diagram
     from calib.files.readers.judged import graded_rows
     from calib.files.saved.document import loads  # scikit-learn, which readers of tables do without
-    from calib.files.saved.monitors import monitor_of
     from calib.files.saved.project import Project
     from calib.scale.files import load as load_summary
 
@@ -73,7 +71,6 @@ def load(kind: str, blobs: list[bytes], progress: Progress) -> Any:
         "project": Project.load,
         "summary": load_summary,
         "table": partial(read_table, unwrap=graded_rows),
-        "monitor": lambda data: monitor_diagram(monitor_of(data)),
     }
     return read[kind](blobs[0])
 

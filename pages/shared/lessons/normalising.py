@@ -15,7 +15,7 @@ from calib.answers.theorems import guarantee
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.data.predictions import Predictions
-from calib.diagrams.style import OKABE_ITO, Figure, bar, escape, figure
+from calib.diagrams.style import OKABE_ITO, Figure, bar, figure, named_rows
 from calib.stats.errors import accuracy, ece
 from pages.shared.kept import kept
 from pages.shared.lessons import interaction as step
@@ -80,8 +80,9 @@ def one_row(series: Sequence[tuple[str, np.ndarray]], class_names: Sequence[str]
     looks = (("grey", ""), ("green", "/"), ("purple", "x"))
     for (name, scores), (colour, shape) in zip(series, looks, strict=True):
         data += bar(
-            x=np.arange(len(scores)),
-            y=scores,
+            x=scores,
+            y=np.arange(len(scores)),
+            orientation="h",
             name=f"{name}, sum {scores.sum():.2f}",
             marker={"color": OKABE_ITO[colour], "pattern": {"shape": shape, "solidity": 0.25}},
             text=["max" if code == scores.argmax() else "" for code in range(len(scores))],
@@ -89,19 +90,16 @@ def one_row(series: Sequence[tuple[str, np.ndarray]], class_names: Sequence[str]
             textfont={"size": step.TEXT},
             constraintext="none",
             cliponaxis=False,
-            hovertemplate=f"{name}: %{{y:.3f}}",
+            hovertemplate=f"{name}: %{{x:.3f}}",
         )
-    ticks = [
-        f"<b>{escape(name)} \u2713</b>" if code == true_label else escape(name)
-        for code, name in enumerate(class_names)
-    ]
+    names = [f"{name} \u2713" if code == true_label else name for code, name in enumerate(class_names)]
     return figure(
         data,
         height=step.LESSON_HEIGHT,
         font={"size": step.TEXT},
         bargap=0.25,
-        xaxis={"tickvals": np.arange(len(ticks)), "ticktext": ticks, "showgrid": False},
-        yaxis={"title": "Score", "rangemode": "tozero"},
+        xaxis={"title": "Score", "rangemode": "tozero"},
+        **named_rows(names, autorange="reversed"),
     )
 
 

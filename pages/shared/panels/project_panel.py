@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-from pathlib import Path
 
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile as File
@@ -14,7 +13,7 @@ from calib.files.readers.roles import Roles
 from pages.shared import widgets as ui
 from pages.shared.needs import say_rows_needed
 from pages.shared.panels.preview import taken_for
-from pages.shared.session import Dataset, as_project, dataset, open_project, saved_settings
+from pages.shared.session import Dataset, as_project, dataset, open_project
 from pages.shared.uploads import read_once
 
 #: Bytes of data up to which the file is made before anybody asks for it.
@@ -34,7 +33,6 @@ def show_project(file: File) -> None:
     if st.session_state.get("project") == (file.file_id, dataset()):
         st.success("This project is open: its data, calibrators and notes are in use on every page.")
         st.page_link("pages/views/overview.py", label="What Overview concludes from it", icon=ui.ARROW)
-        _link_settings()
         return
     try:
         project = read_once("project", file)
@@ -50,14 +48,6 @@ def show_project(file: File) -> None:
     except InputError as error:
         st.error(f"Not opened: {ui.escaped(error)}")
         st.caption("The data loaded before are still in use.")
-
-
-def _link_settings() -> None:
-    for page, settings in saved_settings().items():
-        file = next((path for path in Path("pages").glob("*/*.py") if path.stem == page.lower()), None)
-        if file is not None and settings:
-            words = ", ".join(f"{name} {value}" for name, value in settings.items())
-            st.page_link(file, label=f"{page} as it was: {ui.literal(words)}", query_params=dict(settings))
 
 
 def offer_project() -> None:

@@ -1,4 +1,4 @@
-"""The rows of a clicked mark: sorted by how wrong they are, with a search, pages and a download."""
+"""The rows of a clicked mark: sorted by how wrong they are, with a download."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from calib.diagrams.row_lists import row_table
 from pages.shared import widgets as ui
 from pages.shared.session import BASE, Method, dataset, methods
 
-#: Rows of a page of the table, and those seen without scrolling.
-PAGE, ROWS_SHOWN = 25, 10
+#: Most rows of the table, which the browser searches, and those seen without scrolling.
+MOST_LISTED, ROWS_SHOWN = 1_000, 10
 
 
 @st.fragment
@@ -38,24 +38,16 @@ def rows_panel(
     if not st.toggle("List these rows", key=f"{key}-open"):
         return
     table = _table(shown_methods, which, rows)
-    left, right = st.columns([3, 1], vertical_alignment="bottom")
-    search = left.text_input("Search these rows", key=f"{key}-search", placeholder="part of a text or number")
-    found = table
-    if search:
-        texts = [table[name].astype(str) for name in table.columns]
-        hits = [text.str.contains(search, case=False, regex=False).to_numpy() for text in texts]
-        found = table[np.any(hits, axis=0)]
-    shown = found.iloc[ui.page_of(len(found), PAGE, f"{key}-page", place=right)]
     st.dataframe(
-        shown,
+        table.head(MOST_LISTED),
         hide_index=True,
-        height=35 * (min(len(shown), ROWS_SHOWN) + 1) + 2,
-        column_config={str(name): NumberColumn(format="%.4f") for name in shown.select_dtypes("float")},
+        height=35 * (min(len(table), ROWS_SHOWN) + 1) + 2,
+        column_config={str(name): NumberColumn(format="%.4f") for name in table.select_dtypes("float")},
         placeholder="\u2013",
     )
-    if search:
-        st.caption(f"{len(found):,} of {len(table):,} rows match.")
-    ui.download(found, key, label="Rows (CSV)")
+    if len(table) > MOST_LISTED:
+        st.caption(f"The first {MOST_LISTED:,} are listed; the CSV has all.")
+    ui.download(table, key, label="Rows (CSV)")
 
 
 def _table(shown: Sequence[Method], which: np.ndarray, rows: Announcement | None) -> pd.DataFrame:

@@ -6,7 +6,6 @@ The CSV files keep the library's short names.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -26,14 +25,7 @@ from pages.shared.needs import against_loaded
 SCHEMES: dict[str, tuple[Callable[..., SimplexScheme], str, int, int, int]] = {
     "Sierpinski": (SierpinskiScheme, "Depth q", 1, 6, 2),
     "Grid": (GridScheme, "Cells per edge K", 1, 20, 5),
-    "Projection, rotating": (ProjectionScheme, "Bins B", 2, 100, 27),
-    "Projection, random": (
-        partial(ProjectionScheme, directions="random", random_state=0),
-        "Bins B",
-        2,
-        100,
-        27,
-    ),
+    "Projection": (ProjectionScheme, "Bins B", 2, 100, 27),
 }
 
 
@@ -83,12 +75,3 @@ def bins_table(arrows: RecalibrationMap) -> tuple[pd.DataFrame, dict[str, Column
     formats = dict.fromkeys(heads, NumberColumn(format="%.3f"))
     formats |= dict.fromkeys(heads[:3], NumberColumn(format="localized"))
     return table, {**formats, heads[5]: NumberColumn(format="%.1f")}
-
-
-def refusal(scheme: SimplexScheme, n_rows: int, reason: object) -> str:
-    """Say in the words of the page why a scheme cannot be fitted on `n_rows` calibration rows."""
-    if isinstance(scheme, ProjectionScheme) and n_rows < scheme.n_bins - 1:
-        rows = "is 1" if n_rows == 1 else f"are {n_rows:,}"
-        requirement = f"Projection with {scheme.n_bins:,} bins needs {scheme.n_bins - 1:,} calibration rows"
-        return f"{requirement}; there {rows}"
-    return str(reason).rstrip(".")

@@ -25,12 +25,6 @@ from pages.shared.session import Method, dataset, groups_of, on_all_rows
 VERIFIED_ROWS = 100_000
 
 
-def show_take_away(method: Method, kind: Literal["primary", "secondary"] = "secondary") -> None:
-    """Offer the calibrator file; on request, also a scorer and an ONNX graph."""
-    offer_file(method, kind)
-    offer_scorer(method)
-
-
 def offer_scorer(method: Method) -> None:
     """Offer, on request, a scorer and an ONNX graph of the calibrator, verified against calib."""
     data = dataset()
