@@ -47,7 +47,9 @@ class AcrossCentres:
         new = interval_words(self.new_lower, self.new_upper, least=2)
         of = " of log O/E" if self.key == "ratio" else ""
         spread = f"standard deviation{of} over centres (tau) {self.tau:.2f}"
-        return f"{self.title} {mean} in the mean of {self.n_centres:,} centres, {spread}; in a new centre {new}"
+        return (
+            f"{self.title} {mean} in the mean of {self.n_centres:,} centres, {spread}; in a new centre {new}"
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -177,7 +179,9 @@ def _across(key: str, values: np.ndarray, errors: np.ndarray, level: float) -> A
     values = np.log(values[known]) if key == "ratio" else values[known]
     *numbers, tau = random_effects(values, errors[known], level)
     mean, lower, upper, low, high = np.exp(numbers) if key == "ratio" else numbers
-    return AcrossCentres(key, TITLES[key], int(known.sum()), *map(float, (mean, lower, upper, tau, low, high)))
+    return AcrossCentres(
+        key, TITLES[key], int(known.sum()), *map(float, (mean, lower, upper, tau, low, high))
+    )
 
 
 def random_effects(values: np.ndarray, errors: np.ndarray, level: float) -> list[float]:
