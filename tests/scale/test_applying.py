@@ -100,4 +100,4 @@ def test_commands(rows, tmp_path, capsys):
     assert main(["apply", out, pattern, "-o", str(tmp_path / "out")]) == 0
     assert "2 of them were finished" in capsys.readouterr().out
     assert main(["fit", pattern, "--method", "isotonic", "-o", out]) == 2
-    assert "bin with HistogramBinning" in capsys.readouterr().err
+    assert "histogram binning" in capsys.readouterr().err

@@ -137,7 +137,7 @@ def test_temperature_and_vector_scaling_agree_to_1e_9(rows, tmp_path, n_parts):
 
 def test_fits_that_sums_do_not_give(rows, tmp_path):
     folder = write(rows, tmp_path / "d")
-    with pytest.raises(InputError, match="IsotonicCalibration cannot be fitted by sums"):
+    with pytest.raises(InputError, match="Isotonic regression cannot be fitted by sums"):
         scale.fit(folder, IsotonicCalibration())
     with pytest.raises(InputError, match="bin with HistogramBinning"):
         scale.fit(folder, MulticlassToBinary(IsotonicCalibration()))

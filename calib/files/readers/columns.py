@@ -259,7 +259,8 @@ class Columns:
         """Return columns side by side, or the matrix of that name, (n, k) array."""
         if names[0] in self.table.matrices:
             return self.table.matrices[names[0]][:first]
-        return np.stack([self[name][:first] for name in names], axis=1)
+        with np.errstate(invalid="ignore"):  # of a signalling NaN, which becomes a quiet one
+            return np.stack([self[name][:first] for name in names], axis=1)
 
     def are_several(self, label: Sequence[str]) -> bool:
         """Whether labels are 0 and 1 for each class, and some rows have no true class or several."""

@@ -143,11 +143,6 @@ def test_a_column_that_the_class_decides_is_not_proposed():
     assert "rows_together" not in examine(table).codes
 
 
-def test_few_values_of_a_site_are_too_few_to_tell():
-    found = examine(file(site=PLACE % 6))["rows_together"]
-    assert (found.columns, found.fix) == (("site",), None)
-
-
 def test_copies_without_an_id_count_as_clusters():
     table = pd.concat([file(0.0)] * 4)
     found = examine(table)["rows_copied"]

@@ -352,7 +352,7 @@ BAD = {
     "sums": (b"p_0,p_1\n0.5,0.1\n", "fix sigmoid_scores"),
     "percent": (b"a,b\n50,50\n90,10\n", "fix percent"),
     "not finite": (b"p_0,p_1\nnan,0.5\n0.5,0.5\n", "NaN or infinite"),
-    "unknown label": (b"a,b,label\n0.5,0.5,c\n", "'c'; the classes are"),
+    "unknown label": (b"a,b,label\n0.5,0.5,c\n", "not among the classes 'a', 'b': 'c'"),
     "label out of range": (b"a,b,label\n0.5,0.5,2\n", "not among the classes"),
     "label missing": (b"a,b,label\n0.5,0.5,a\n0.5,0.5,\n", "no label .row 1.*fix labels_missing"),
 }
