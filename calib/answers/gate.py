@@ -444,7 +444,7 @@ def _check_gaps(part: _Part, tolerance: float, level: float, options: dict[str, 
     if answer != "undecided" or hidden <= tolerance:
         return check
     needed = rows_needed(part.evidence.n_samples, hidden, tolerance)
-    return _with_rows_needed(check, needed, f"show a gap of {tolerance:g} points")
+    return _with_rows_needed(check, needed, f"show a gap of {tolerance:g} points in any of them")
 
 
 def _against(change: MeasureChange, compared: Compared, level: float, strategy: Strategy) -> Check:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from calib.answers.coarsening import Coarsening
@@ -33,10 +36,6 @@ def draw_judgement(judgement: Judgement) -> Figure:
     place, middle = np.arange(len(cells.share)), cells.agreement[shown]
     low, high, stated = cells.lower[shown], cells.upper[shown], cells.confidence
     off = (high < stated[shown]) | (low > stated[shown])
-    names = [
-        f"{shorten(name, 30)} ({share:.0%} of rows)"
-        for name, share in zip(cells.names, cells.share.tolist(), strict=True)
-    ]
     agreeing = np.rint(middle * cells.n_labels[shown])
     data = scatter(
         x=middle,
@@ -56,22 +55,12 @@ def draw_judgement(judgement: Judgement) -> Figure:
             hovertemplate="mean confidence %{x:.1%}",
             name="the judge's confidence",
         )
-    room = names_above(data, 130 + 34 * max(len(names), 2))
-    rows = named_rows(names, margin=room["margin"], range=[len(names) - 0.5, -0.5], ticks="")
-    return figure(
-        data,
-        xaxis={"title": "people agree", "range": [-0.02, 1.04], **PERCENT, "dtick": 0.5},
-        **{**room, **rows},
-    )
+    return _in_rows(data, cells.names, cells.share, title="people agree", range=[-0.02, 1.04], dtick=0.5)
 
 
 def draw_levels(rule: Coarsening) -> Figure:
     """Draw how often the answers of each level are right, with 95 % intervals, and the promised accuracy."""
     shown = np.flatnonzero(rule.n_answered > 0)
-    names = [
-        f"{shorten(name, 30)} ({share:.0%} of rows)"
-        for name, share in zip(rule.levels, rule.share.tolist(), strict=True)
-    ]
     right = rule.right[shown]
     data = scatter(
         x=right,
@@ -83,9 +72,15 @@ def draw_levels(rule: Coarsening) -> Figure:
         "summed probability from %{customdata[2]:.4f}",
         name="answers that are right",
     )
-    ends = np.array([-0.5, len(names) - 0.5])
+    ends = np.array([-0.5, len(rule.levels) - 0.5])
     data += scatter(x=0 * ends + rule.accuracy, y=ends, mode="lines", name="promised")
-    room = names_above(data, 130 + 34 * max(len(names), 2))
-    rows = named_rows(names, margin=room["margin"], range=[len(names) - 0.5, -0.5], ticks="")
     low = float(np.min(rule.lower[shown], initial=rule.accuracy))
-    return figure(data, xaxis={"title": "right", "range": [low - 0.02, 1.01], **PERCENT}, **{**room, **rows})
+    return _in_rows(data, rule.levels, rule.share, title="right", range=[low - 0.02, 1.01])
+
+
+def _in_rows(data: list[Any], names: Sequence[str], share: np.ndarray, **axis: Any) -> Figure:
+    """Return a figure with a row for each name and its share of the rows, and an axis in percent."""
+    named = [f"{shorten(name, 30)} ({part:.0%} of rows)" for name, part in zip(names, share, strict=True)]
+    room = names_above(data, 130 + 34 * max(len(named), 2))
+    rows = named_rows(named, margin=room["margin"], range=[len(named) - 0.5, -0.5], ticks="")
+    return figure(data, xaxis={**PERCENT, **axis}, **{**room, **rows})
