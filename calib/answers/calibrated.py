@@ -120,11 +120,11 @@ def applied_frame(
     `p(class)` and `true(class)`. Weights and further columns follow, and `accept` if the calibrator has a
     rule, or `level` and `answer` with a rule of `calib.coarsen`.
     """
+    scores: Any = calibrated_scores(calibrator, predictions)
     columns: dict[str, Any]
     if isinstance(predictions, MultilabelPrediction):
-        return _with_further(_applied_to_classes(calibrator, predictions), predictions)
-    scores: Any = calibrated_scores(calibrator, predictions)
-    if isinstance(predictions, BinaryPrediction):
+        columns = _columns_of_labels(predictions, scores)
+    elif isinstance(predictions, BinaryPrediction):
         columns = {"score": predictions.score}
         if predictions.labels is not None:
             columns["true"] = np.asarray(predictions.class_names, dtype=object)[predictions.labels]
@@ -135,25 +135,13 @@ def applied_frame(
             columns["correct"] = predictions.correct
         columns["calibrated"] = scores.confidence
     else:
-        assert isinstance(predictions, (Predictions, TopLabelPrediction, TopKPrediction))
-        given = class_names or predictions.class_names or as_names(None, predictions.n_classes)
-        names = np.asarray(given, dtype=object)
-        columns = {"predicted": names[predictions.label], "confidence": predictions.confidence}
-        if predictions.labels is not None:
-            columns["true"] = names[predictions.labels]
-        if hasattr(calibrator, "predict_top_k"):
-            listed = calibrator.predict_top_k(predictions)
-            for rank in range(listed.n_ranks):
-                columns[f"label_{rank + 1}"] = names[listed.ranked[:, rank]]
-                columns[f"calibrated_{rank + 1}"] = listed.scores[:, rank]
-        elif isinstance(scores, (TopLabelPrediction, TopKPrediction)):
-            columns["calibrated"] = scores.confidence
-        else:
-            label, confidence = top_label(scores)
-            columns |= {"announced": names[label], "calibrated": confidence}
-            matrix = score_matrix(scores)
-            columns |= {f"p({name})": column for name, column in zip(names, matrix.T, strict=True)}
-    table = _with_further(pd.DataFrame(columns), predictions)
+        columns = _columns_of_classes(calibrator, predictions, scores, class_names)
+    table = pd.DataFrame(columns)
+    if predictions.sample_weight is not None:
+        table = table.assign(sample_weight=predictions.sample_weight)
+    if predictions.metadata is not None:
+        renamed = {name: f"{name} (before)" for name in table.columns}
+        table = pd.concat([table, predictions.metadata.rename(columns=renamed)], axis=1)
     rule = getattr(calibrator, "rule_", None)
     return table if rule is None else table.assign(**rule.columns(scores))
 
@@ -172,20 +160,32 @@ def beside_input(columns: Mapping[str, np.ndarray], applied: pd.DataFrame, kept:
     return table
 
 
-def _applied_to_classes(calibrator: BaseEstimator, rows: MultilabelPrediction) -> pd.DataFrame:
+def _columns_of_labels(rows: MultilabelPrediction, scores: Any) -> dict[str, np.ndarray]:
     """Return the columns p(class), the calibrated scores, and true(class), whether the class is true."""
     names = rows.class_names or ()
-    scores = score_matrix(calibrated_scores(calibrator, rows))
-    tables = [pd.DataFrame(scores, columns=[f"p({name})" for name in names])]
+    columns = {f"p({name})": each for name, each in zip(names, score_matrix(scores).T, strict=True)}
     if rows.labels is not None:
-        tables.append(pd.DataFrame(rows.labels.astype(int), columns=[f"true({name})" for name in names]))
-    return pd.concat(tables, axis=1)
+        columns |= {
+            f"true({name})": each for name, each in zip(names, rows.labels.astype(int).T, strict=True)
+        }
+    return columns
 
 
-def _with_further(table: pd.DataFrame, rows: Any) -> pd.DataFrame:
-    if rows.sample_weight is not None:
-        table = table.assign(sample_weight=rows.sample_weight)
-    if rows.metadata is None:
-        return table
-    further = rows.metadata.rename(columns={name: f"{name} (before)" for name in table.columns})
-    return pd.concat([table, further], axis=1)
+def _columns_of_classes(
+    calibrator: Any, rows: Any, scores: Any, class_names: Sequence[str] | None
+) -> dict[str, np.ndarray]:
+    names = np.asarray(class_names or rows.class_names or as_names(None, rows.n_classes), dtype=object)
+    columns = {"predicted": names[rows.label], "confidence": rows.confidence}
+    if rows.labels is not None:
+        columns["true"] = names[rows.labels]
+    if hasattr(calibrator, "predict_top_k"):
+        listed = calibrator.predict_top_k(rows)
+        for rank in range(listed.n_ranks):
+            columns[f"label_{rank + 1}"] = names[listed.ranked[:, rank]]
+            columns[f"calibrated_{rank + 1}"] = listed.scores[:, rank]
+        return columns
+    if isinstance(scores, (TopLabelPrediction, TopKPrediction)):
+        return columns | {"calibrated": scores.confidence}
+    label, confidence = top_label(scores)
+    each = {f"p({name})": column for name, column in zip(names, score_matrix(scores).T, strict=True)}
+    return columns | {"announced": names[label], "calibrated": confidence} | each

@@ -514,16 +514,17 @@ def methods_to_compare(
     known = methods_of_kind(kind, n_bins)
     if methods is PAPER:
         return {name: known[name] for name in PAPER if name in known} or known
-    chosen = {}
-    for name in [methods] if isinstance(methods, str) else methods:
-        if name in known:
-            chosen[name] = known[name]
-        elif name in METHODS:
-            calibrator = for_kind(make_calibrator(name), kind)
-            chosen[name_of(calibrator)] = calibrator
-        elif name != BASE:
-            raise InputError(f"there is no method {name!r}; methods are {', '.join((*known, *METHODS))}")
-    return chosen
+    named = [methods] if isinstance(methods, str) else methods
+    return dict(_method_named(name, known, kind) for name in named if name != BASE)
+
+
+def _method_named(name: str, known: Mapping[str, BaseEstimator], kind: Kind) -> tuple[str, BaseEstimator]:
+    if name in known:
+        return name, known[name]
+    if name not in METHODS:
+        raise InputError(f"there is no method {name!r}; methods are {', '.join((*known, *METHODS))}")
+    calibrator = for_kind(make_calibrator(name), kind)
+    return name_of(calibrator), calibrator
 
 
 @dataclass(frozen=True, eq=False)
