@@ -174,7 +174,6 @@ def recommend(
     sample_weight: Values | None = None,
     cluster: Values | None = None,
     confirm: Announcement | tuple[Scores, Values] | None = None,
-    max_rows: int = MOST_ROWS,
     random_state: int = RANDOM_STATE,
     progress: Callable[[float, str], object] | None = None,
 ) -> Recommendation:
@@ -196,8 +195,8 @@ def recommend(
         suspects to belong together: they stay in one fold, which is the more careful choice.
     confirm : labelled predictions or (proba, y), optional
         Other rows, on which the chosen calibrator is tested once, too.
-    max_rows, random_state : int
-        Size of the stratified sample that the candidates are tried on, and the seed of the folds.
+    random_state : int
+        Seed of the folds, and of the stratified sample of rows on which candidates are tried if rows are many.
     progress : callable, optional
         Called with the share that is done and the name of the candidate being tried.
 
@@ -243,7 +242,7 @@ def recommend(
             f"a recommendation needs at least {LEAST_ROWS} calibration rows; got {rows.n_samples}"
         )
     size = rows.n_scores
-    sample = tried_rows(evidence.labels, size, max_rows, random_state, evidence.clusters.code)
+    sample = tried_rows(evidence.labels, size, random_state, evidence.clusters.code)
     tried = evidence if isinstance(sample, slice) else evidence.take(sample)
     if methods is None and not isinstance(rows, Predictions):
         methods = methods_of_kind(rows.kind, None)
@@ -421,14 +420,11 @@ def _counted(
 def tried_rows(
     labels: np.ndarray,
     n_scores: int,
-    max_rows: int = MOST_ROWS,
     random_state: int = RANDOM_STATE,
     cluster: np.ndarray | None = None,
 ) -> np.ndarray | slice:
     """Return the rows on which `recommend` tries its candidates: all, or a stratified sample of clusters."""
-    n_folds = max(
-        -(-n_scores // MOST_TRIED), len(labels) // max(check_count(max_rows, "max_rows"), LEAST_ROWS)
-    )
+    n_folds = max(-(-n_scores // MOST_TRIED), len(labels) // MOST_ROWS)
     if n_folds <= 1:
         return slice(None)
     return np.flatnonzero(stratified_folds(labels, n_folds, random_state, cluster) == 0)

@@ -331,16 +331,14 @@ def test_k_that_most_rows_cannot_fill_is_not_tried(monkeypatch):
         calib.choose_points_per_bin(proba, labels, candidates=[])
 
 
-def test_candidates_can_be_tried_on_fewer_rows_than_there_are():
-    """Strata keep their shares, and what is chosen is fitted on all rows."""
+def test_candidates_are_tried_on_a_sample_of_many_rows(monkeypatch):
+    """What is chosen is fitted on all rows."""
     proba, labels = rows_of(0.6, 4_000)
-    result = calib.recommend(proba, labels, methods={"TS": FEW["TS"]}, max_rows=1_000)
+    assert calib.recommend(proba, labels, methods={"TS": FEW["TS"]}).rows_words().startswith("the 4,000")
+    monkeypatch.setattr(advice, "MOST_ROWS", 1_000)
+    result = calib.recommend(proba, labels, methods={"TS": FEW["TS"]})
     assert (result.n_tried, result.n_samples) == (1_000, 4_000)
     assert result.rows_words() == "1,000 of the 4,000 calibration rows, drawn at random"
     assert "1,000 of the 4,000 calibration rows" in result.reason
     whole = calib.TemperatureScaling().fit(proba, labels)
     assert result.calibrator.temperature_ == whole.temperature_
-    everything = calib.recommend(proba, labels, methods={"TS": FEW["TS"]}, max_rows=3_000)
-    assert everything.rows_words() == "the 4,000 calibration rows"
-    with pytest.raises(calib.InputError, match="max_rows"):
-        calib.recommend(proba, labels, methods=FEW, max_rows=0)
