@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
+from calib.base.exceptions import InputError
 from calib.base.parallel import map_threads, row_blocks
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.calibrator import check_calibrates
@@ -55,6 +56,8 @@ def calibrated_scores(
         confidence (rank 1 for the top-K notions). Labels, weights, clusters, columns and names stay, and
         `strategy` is the binning that assesses the new scores.
     """
+    if not hasattr(calibrator, "predict"):
+        raise InputError(f"the first argument must be a fitted calibrator; got a {type(calibrator).__name__}")
     rows = predictions if isinstance(predictions, Announcement) else announced(predictions, what="proba")
     return calibrator.predict(rows) if groups is None else calibrator.predict(rows, groups=groups)
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from xml.etree import ElementTree  # written, never read
 
 import numpy as np
+import pandas as pd
 
 from calib.answers.baseline import Compared, MeasureChange, compare_with_baseline
 from calib.answers.conclusion import concluded
@@ -176,7 +177,7 @@ def gate(
     strategy: Strategy | None = None,
     sample_weight: Values | None = None,
     cluster: Values | None = None,
-    groups: Mapping[str, Any] | None = None,
+    groups: Mapping[str, Any] | Values | None = None,
     rule: AcceptanceRule | None = None,
     overlap: Overlap | None = None,
     n_resamples: int = N_RESAMPLES,
@@ -202,8 +203,8 @@ def gate(
         limits hold, the gate calls any of them broken with probability 1 - level at most.
     n_bins, strategy
         As for `calib.metrics`.
-    groups : mapping of str to (n,) array_like, optional
-        The group of each row by column, such as {"site": [...]}; for a summary, names of its columns. Each
+    groups : (n,) array_like, or table or mapping of them by name, optional
+        The group of each row, such as {"site": [...]}; for a summary, names of its columns. Each
         limit is then checked in every group, and counts once for each.
     rule : AcceptanceRule, optional
         Rule that accepts predictions. Its numbers, `RULED`, can be limited, too.
@@ -231,8 +232,13 @@ def gate(
     >>> [check.answer for check in result.checks]
     ['kept', 'broken']
     """
-    limits: list[Limit] = [(name, "max", value) for name, value in (most or {}).items()]
-    limits += [(name, "min", value) for name, value in (least or {}).items()]
+    sides: tuple[tuple[Bound, Any], ...] = (
+        ("max", {} if most is None else most),
+        ("min", {} if least is None else least),
+    )
+    if not all(isinstance(asked, Mapping) for _, asked in sides):
+        raise InputError(f"limits are numbers by metric, such as {{'tl_ece': 0.03}}; got {most!r}, {least!r}")
+    limits: list[Limit] = [(name, side, value) for side, asked in sides for name, value in asked.items()]
     if not limits and tolerance is None and baseline is None:
         raise InputError("a gate needs at least one limit, such as tl_ece=0.03, a tolerance, or a baseline")
     for name, _, limit in limits:
@@ -240,7 +246,7 @@ def gate(
             raise InputError(f"{name} is about a rule that accepts predictions, and there is none; pass rule")
         if name not in MEASURES and name not in RULED:
             raise InputError(f"{name!r} is not a metric; the metrics are {', '.join((*MEASURES, *RULED))}")
-        if not math.isfinite(limit):
+        if not isinstance(limit, (int, float, np.number)) or not math.isfinite(limit):
             raise InputError(f"the limit of {name} must be a finite number; got {limit!r}")
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
     strategy = strategy or evidence.strategy
@@ -288,8 +294,10 @@ class _Part(NamedTuple):
         return "" if self.group is None else f" for {self.group} (n = {self.evidence.n_samples:,})"
 
 
-def _parts(evidence: Rows | SummedRows, groups: Mapping[str, Any]) -> Iterator[_Part]:
-    if not groups:
+def _parts(evidence: Rows | SummedRows, groups: Any) -> Iterator[_Part]:
+    if not isinstance(groups, (Mapping, pd.DataFrame)):
+        groups = {getattr(groups, "name", None) or "group": groups}
+    if not len(groups):
         raise InputError("groups holds no column; pass the group of each row by a name, or None")
     if isinstance(evidence, SummedRows):
         for name in groups:
@@ -297,8 +305,8 @@ def _parts(evidence: Rows | SummedRows, groups: Mapping[str, Any]) -> Iterator[_
             for place in found.present.tolist():
                 yield _Part(f"{name} = {found.names[place]}", found.evidence.of_class(place))
         return
-    for name, values in groups.items():
-        code, names = as_groups(values, evidence.n_given)
+    for name in groups:
+        code, names = as_groups(groups[name], evidence.n_given)
         code = code[evidence.counts]
         within = evidence.given(code)
         for place, group in enumerate(names):

@@ -10,6 +10,7 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from calib.answers.theorems import ACCURACY, DEVIATION, FEW, MASSES, deviation, error_bound, mass_bound
+from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.calibrators.catalogue import full_name
 from calib.calibrators.histogram import HistogramBinning
@@ -340,6 +341,8 @@ def guarantee_card(
     card is never looser than `guarantee`. The top-K notions apply the same binary bounds (Gupta & Ramdas
     2021, Theorem 4) to each claim. The bound for the mean error needs `points_per_bin`.
     """
+    if not isinstance(calibrator, MulticlassToBinary):
+        raise InputError(f"a card is about a fitted MulticlassToBinary; got a {type(calibrator).__name__}")
     check_is_fitted(calibrator)
     if choices is None:
         origin = getattr(calibrator, "fitted_on_", None)

@@ -39,7 +39,7 @@ from calib.stats.intervals import difference_limits, smallest_alpha
 MOST_COLUMNS, MOST_GROUPS = 20, 50
 
 #: What groups are cut from: a column or its name, a table, or cuts.
-Grouping: TypeAlias = str | Values | Cut | Sequence[Cut] | Sequence[str]
+Grouping: TypeAlias = str | Values | Mapping[str, Values] | Cut | Sequence[Cut] | Sequence[str]
 
 #: Columns of `SliceTable.frame` with the head and the meaning that tables print.
 SLICE_COLUMNS = {
@@ -351,15 +351,15 @@ def _points(gap: float) -> str:
 
 
 def _cut_all(groups: Any, cuts: Any) -> list[Cut]:
-    if isinstance(groups, pd.DataFrame):
-        if not len(groups.columns):
+    if isinstance(groups, (pd.DataFrame, Mapping)):
+        if not len(names := list(groups)):
             raise InputError("groups has no column to cut; pass at least one")
-        unknown = set(cuts or ()) - set(groups.columns) if isinstance(cuts, Mapping) else set()
+        unknown = set(cuts or ()) - set(names) if isinstance(cuts, Mapping) else set()
         if unknown:
             raise InputError(f"cuts names column {min(map(str, unknown))!r}, which groups does not have")
-        at = cuts if isinstance(cuts, Mapping) else dict.fromkeys(groups.columns, cuts)
-        return [cut_column(groups[name], name=str(name), at=at.get(name)) for name in groups.columns]
-    if not isinstance(groups, pd.Series) and len(groups) and all(isinstance(cut, Cut) for cut in groups):
+        at = cuts if isinstance(cuts, Mapping) else dict.fromkeys(names, cuts)
+        return [cut_column(groups[name], name=str(name), at=at.get(name)) for name in names]
+    if isinstance(groups, (list, tuple)) and groups and all(isinstance(cut, Cut) for cut in groups):
         return list(groups)
     name = getattr(groups, "name", None)
     name = "group" if name is None else str(name)

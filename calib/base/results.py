@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
+from calib.base.exceptions import InputError
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as MatplotlibFigure
@@ -28,6 +30,12 @@ class Result:
         shown = fields(self)[:MOST_FIELDS]  # type: ignore[arg-type]
         parts = [f"{field.name}={_short(getattr(self, field.name))}" for field in shown]
         return f"{type(self).__name__}({', '.join(parts)})"
+
+    def __float__(self) -> float:
+        """Return the estimate of a result that has a field `value`."""
+        if not hasattr(self, "value"):
+            raise InputError(f"a {type(self).__name__} holds several numbers; name one of its fields")
+        return float(self.value)
 
     def frame(self) -> pd.DataFrame:
         """Return the numbers and texts as a table: one row, or one for each element of the arrays."""

@@ -21,6 +21,7 @@ from calib.calibrators.effort import effort_words
 from calib.calibrators.likelihood import LEAST_RIDGE
 from calib.calibrators.ridge_choice import CROSS_VALIDATED, best_strength, folds, search_strength
 from calib.calibrators.softmax_fit import DiagonalMap, FullMap, Map, SoftmaxFit, softmax_fit
+from calib.data.kinds import lacks
 from calib.data.matrices import row_max
 from calib.data.predictions import Scores, Values, labelled, names_given, score_matrix
 from calib.data.validation import check_choice, check_not_negative
@@ -73,6 +74,8 @@ class LogScaling(VectorCalibrator):
         self._check_params()
         names = names_given(proba)
         rows = labelled(y, proba, sample_weight, what="proba")
+        if rows.kind == "multilabel":
+            raise InputError(str(lacks(rows.kind, "notion:top-label")))
         counts, weights, _ = row_weights(rows.sample_weight, rows.n_samples)
         matrix, codes = score_matrix(rows, "proba")[counts], rows.truth[counts]
         n_samples, n_classes = matrix.shape

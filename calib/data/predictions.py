@@ -169,6 +169,11 @@ class Announcement:
     def __len__(self) -> int:
         return self.n_samples
 
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        raise InputError(
+            f"an array is needed; got a {type(self).__name__}, whose field {self.scored_by} is one"
+        )
+
     def __repr__(self) -> str:
         labels = "without labels" if self.labels is None else "with labels"
         classes = f" of {self.n_classes:,} classes" if hasattr(self, "n_classes") else ""
@@ -896,7 +901,7 @@ def _moved(arrays: Sequence[np.ndarray | None], held: tuple[str, ...], names: tu
 def _names_within(*columns: Any) -> tuple[str, ...]:
     """Return the distinct texts of predicted and true classes, ascending; none if they are codes."""
     arrays = [np.asarray(plain(column)) for column in columns if column is not None]
-    if not all(
+    if not arrays or not all(
         array.dtype.kind in "OUST" and any(isinstance(x, str) for x in array.flat) for array in arrays
     ):
         return ()

@@ -11,7 +11,7 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.data.defaults import RANDOM_STATE
 from calib.data.kinds import kind_of
-from calib.data.predictions import in_common_classes
+from calib.data.predictions import Announcement, in_common_classes
 from calib.data.splits import ID, column_of
 from calib.data.validation import check_labelled
 
@@ -21,6 +21,10 @@ def on_common_rows(models: Mapping[str, Any]) -> dict[str, Any]:
     names = list(models)
     first = models[names[0]]
     for name in names:
+        if not isinstance(models[name], Announcement):
+            raise InputError(
+                f"model {name!r} needs labelled predictions; got a {type(models[name]).__name__}"
+            )
         check_labelled(models[name].labels, f"comparing models ({name!r})")
         if models[name].kind != first.kind:
             kinds = f"{kind_of(first).title} and {kind_of(models[name]).title}"
@@ -44,8 +48,8 @@ def pairs_of_models(
     models: Mapping[str, Any], calibration: float = 0.5, random_state: int | None = RANDOM_STATE
 ) -> dict[str, tuple[Any, Any]]:
     """Return (calibration, evaluation) of each model: as given (calibration may be None), or split once."""
-    if not models:
-        raise InputError("comparing models needs at least one model; got none")
+    if not isinstance(models, Mapping) or not models:
+        raise InputError(f"models must be labelled predictions by name, at least one; got {models!r:.60}")
     given = {name: isinstance(rows, (tuple, list)) for name, rows in models.items()}
     if not any(given.values()):
         models = on_common_rows(models)

@@ -30,7 +30,7 @@ MISSING_VALUES = {**dict.fromkeys("biuf", np.nan), "M": np.datetime64("NaT"), "m
 
 
 def plain(values: Any) -> Any:
-    """Convert a tensor (with gradient, bfloat16), sparse matrix, Arrow table or masked array for NumPy.
+    """Convert a tensor (with gradient, bfloat16), sparse matrix, lazy, Arrow or masked values for NumPy.
 
     Masked values are missing: NaN among numbers, NaT among times, else None.
     """
@@ -44,14 +44,23 @@ def plain(values: Any) -> Any:
         return (values.float() if "bfloat16" in str(values.dtype) else values).numpy()
     if hasattr(values, "toarray"):
         return values.toarray()
+    if _is_lazy(values):
+        return values.collect()
     if hasattr(values, "to_pandas") and hasattr(values, "num_rows"):
         return values.to_pandas()
     return values
 
 
+def _is_lazy(values: Any) -> bool:
+    return hasattr(values, "collect_schema") and hasattr(values, "collect")
+
+
 def column_names(values: Any) -> tuple[str, ...] | None:
     """Return the names of the columns of a frame or table, two texts or more; None if there are none."""
-    names = getattr(values, "column_names", getattr(values, "columns", None))
+    if _is_lazy(values):
+        names = values.collect_schema().names()
+    else:
+        names = getattr(values, "column_names", getattr(values, "columns", None))
     if names is None or callable(names) or len(names) < 2 or not all(isinstance(name, str) for name in names):
         return None
     return tuple(names)
@@ -74,9 +83,11 @@ def n_axes(values: Any) -> int:
     """Return 1 for one value per row, (n,) or a column (n, 1), else the number of dimensions."""
     try:
         shape = np.shape(values)
+        return 1 if len(shape) == 2 and shape[1] == 1 else len(shape)
     except ValueError:
         raise InputError("every row must hold the same number of values; got rows of other lengths") from None
-    return 1 if len(shape) == 2 and shape[1] == 1 else len(shape)
+    except TypeError:
+        raise InputError(f"an array is needed; got a {type(values).__name__}") from None
 
 
 def check_shape(found: tuple[int, ...], wanted: int | tuple[int, ...], what: str) -> None:
@@ -440,7 +451,7 @@ def binary_outcomes(y_true: Values, n_samples: int) -> np.ndarray:
 
 def check_share(value: float, name: str, example: float) -> float:
     """Return a share, rate or probability inside (0, 1), or raise `InputError`."""
-    if not 0.0 < value < 1.0:
+    if not isinstance(value, (int, float, np.number)) or not 0.0 < value < 1.0:
         raise InputError(f"{name} must be inside (0, 1), for example {example:g}; got {value!r}")
     return float(value)
 

@@ -118,6 +118,9 @@ def recalibration_map(
     alpha : float in (0, 1)
         Miscoverage of the per-cell bound.
     """
+    if not isinstance(calibrator, CanonicalBinning) or not isinstance(evaluation, Predictions):
+        given = f"{type(calibrator).__name__} and {type(evaluation).__name__}"
+        raise InputError(f"the map shows a fitted CanonicalBinning on Predictions; got {given}")
     check_equal_rows(evaluation, "Canonical binning")
     means = cell_means(evaluation, calibrator.assign(evaluation))
     fitted_count = calibrator.count_of(means.cell)

@@ -265,6 +265,8 @@ def bin_statistics(
     variance : bool
         Whether to compute the `variance` of each cell.
     """
+    if not isinstance(problems, BinaryProblems):
+        raise InputError(f"pass the result of calib.reduce_to_binary; got a {type(problems).__name__}")
     if isinstance(strategy, PerClass):
         labels = problems.shape.labels_of(np.arange(problems.n_problems)).tolist()
         strategies = np.array([strategy.of_class(label) for label in labels])

@@ -207,7 +207,7 @@ def _side_by_side(values: Any, needed: str, cut: float | None, n_rows: int | Non
     given = np.asarray(plain(values), dtype=object)
     given = given[:, None] if given.ndim == 1 else given
     if given.ndim != 2 or n_rows not in (None, len(given)):
-        check_shape(np.shape(values), n_rows or len(given), needed)
+        check_shape(given.shape, n_rows or given.size, needed)
     if cut is None:
         return given
     numbers = pd.to_numeric(pd.Series(given.ravel()), errors="coerce").to_numpy(dtype=np.float64)

@@ -512,6 +512,12 @@ class ReducedRows(Rows):
         self.suspected = None
         self.clusters = Clusters.of(problems.row_cluster, problems.n_samples)
 
+    @property
+    def predictions(self) -> Announcement:  # type: ignore[override]
+        raise InputError(
+            "binary problems hold no predictions; pass labels and scores, or labelled predictions"
+        )
+
     def problems(self, notion: Notion | None = None, top_k: int | None = None) -> BinaryProblems:
         return self._ready
 

@@ -432,6 +432,10 @@ def verdict(floor: NoiseFloor, name: str) -> str:
     error is so low that a perfect model shows it in at most 1 of 200 cases, it asks whether the rows were
     used for fitting.
     """
+    if not isinstance(floor, NoiseFloor) or not isinstance(name, str):
+        raise InputError(
+            f"pass the result of noise_floor, and a name for its number; got {floor!r:.60}, {name!r:.60}"
+        )
     name += " (weighted)" if floor.weighted else ""
     sentence = f"{name} {floor.observed:.{_printed_upper(floor)[1]}f}, {floor.words}"
     if floor.is_too_low:

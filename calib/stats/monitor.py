@@ -624,5 +624,5 @@ def _check_line(text: str, name: str) -> str:
 def _labelled_rows(y: Source) -> np.ndarray | None:
     """Return which rows have a label, (n,) bool; None if all have one."""
     labels = np.asarray(plain(y))
-    known = ~pd.isna(labels) if labels.ndim == 1 else np.ones(len(labels), dtype=bool)
-    return None if known.all() else known
+    known = ~pd.isna(labels)
+    return None if labels.ndim != 1 or known.all() else known

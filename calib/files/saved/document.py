@@ -55,6 +55,8 @@ def load_calibrator(file: str | os.PathLike[str] | BinaryIO) -> Any:
 def content_of(file: str | os.PathLike[str] | BinaryIO) -> bytes:
     """Return the content of a file, cut off where it is too large to load."""
     if not isinstance(file, (str, os.PathLike)):
+        if not hasattr(file, "read"):
+            raise InputError(f"pass a path or an open file; got a {type(file).__name__}")
         return file.read(MAX_BYTES + 1)
     with Path(file).open("rb") as stream:
         return stream.read(MAX_BYTES + 1)
