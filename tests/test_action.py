@@ -8,15 +8,17 @@ import subprocess
 import sys
 import textwrap
 
+import numpy as np
 import pytest
 
+from calib import load
 from tests import ROOT
 from tests.answers.test_baseline import frame
 
 ACTION = (ROOT / "action.yml").read_text(encoding="utf-8")
 
 
-def compare(tmp_path, predictions, baseline="", arguments=""):
+def compare(tmp_path, predictions, baseline="", arguments="", state=""):
     """Run the step that compares, with this calib; return its exit code and the summary of the job."""
     program = tmp_path / "runner" / "calib" / "bin" / "calib"
     program.parent.mkdir(parents=True, exist_ok=True)
@@ -25,7 +27,7 @@ def compare(tmp_path, predictions, baseline="", arguments=""):
     script = textwrap.dedent(re.search(r"run: \|\n(.*)", ACTION, re.DOTALL)[1])
     summary, output = tmp_path / "summary.md", tmp_path / "output"
     files = {"GITHUB_STEP_SUMMARY": str(summary), "GITHUB_OUTPUT": str(output), "PYTHONPATH": str(ROOT)}
-    inputs = {"PREDICTIONS": predictions, "BASELINE": baseline, "ARGUMENTS": arguments}
+    inputs = {"PREDICTIONS": predictions, "BASELINE": baseline, "ARGUMENTS": arguments, "STATE": state}
     done = subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
         cwd=tmp_path,
@@ -40,7 +42,7 @@ def compare(tmp_path, predictions, baseline="", arguments=""):
         check=False,
     )
     assert output.read_text(encoding="utf-8").startswith("junit=")
-    return done.returncode, summary.read_text(encoding="utf-8")
+    return done.returncode, summary.read_text(encoding="utf-8") if summary.exists() else done.stderr.decode()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the action's shell is bash")
@@ -62,6 +64,25 @@ def test_a_change_that_breaks_calibration_is_refused_with_a_readable_summary(tmp
     code, summary = compare(tmp_path, "lost.csv")
     assert code == 2
     assert "lost.csv" in summary
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the action's shell is bash")
+def test_arguments_have_quotes_as_in_a_shell_and_a_state_is_watched(tmp_path):
+    frame().assign(**{"scanner site": np.arange(len(frame())) % 2}).to_csv(
+        tmp_path / "day 1.csv", index=False
+    )
+    arguments = '--max tl_ece=0.9\n --by "scanner site"'
+    code, summary = compare(tmp_path, "day 1.csv", arguments=arguments)
+    assert code == 0
+    assert summary.startswith("### Calibration gate passed: 2 kept")
+    code, message = compare(tmp_path / "other", "day 1.csv", arguments='--by "site')
+    assert (code, "quotation mark" in message) == (2, True)
+    watched = {"arguments": "--by 'scanner site' --notion confidence", "state": "-s.json"}
+    code, summary = compare(tmp_path, "day 1.csv", **watched)
+    assert code == 0
+    assert "### Calibration over time\n\n    No alarm" in summary
+    assert load(tmp_path / "-s.json").n_rows == len(frame())
+    assert compare(tmp_path, "day 1.csv", **watched)[0] == 2
 
 
 def test_every_input_of_the_action_is_used():
