@@ -139,7 +139,7 @@ def test_fits_that_sums_do_not_give(rows, tmp_path):
     folder = write(rows, tmp_path / "d")
     with pytest.raises(InputError, match="Isotonic regression cannot be fitted by sums"):
         scale.fit(folder, IsotonicCalibration())
-    with pytest.raises(InputError, match="bin with HistogramBinning"):
+    with pytest.raises(InputError, match="fits at scale are histogram binning"):
         scale.fit(folder, MulticlassToBinary(IsotonicCalibration()))
     with pytest.raises(InputError, match="belongs to a calibrator whose `by` names groups"):
         scale.fit(folder, MulticlassToBinary(), groups="label")
