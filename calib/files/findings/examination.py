@@ -14,15 +14,15 @@ from calib.base.exceptions import InputError
 from calib.data.predictions import Announcement, Predictions
 from calib.data.validation import as_floats, as_names, plain
 from calib.files.findings.codes import CODES, SEVERITIES, AcceptedFix, Effect, Finding, effect_of
-from calib.files.findings.column_findings import (
-    find_abstentions,
-    find_disagreement,
-    find_doubt,
-    find_index_column,
-)
-from calib.files.findings.labels import find_label_faults
+from calib.files.findings.labels import find_abstentions, find_disagreement, find_label_faults
 from calib.files.findings.rows import find_class_faults, find_copies, find_overlap, find_rows_together
-from calib.files.findings.scores import find_confidence_faults, find_not_finite, find_scale, has_scores
+from calib.files.findings.scores import (
+    find_confidence_faults,
+    find_index_column,
+    find_not_finite,
+    find_scale,
+    has_scores,
+)
 from calib.files.readers.raw_predictions import (
     RawPredictions,
     RemedyError,
@@ -307,7 +307,7 @@ def _examine(
 
     step = progress or (lambda share, words: None)
     step(0.0, "examining scores")
-    add(find_doubt(raw), find_disagreement(raw), find_abstentions(raw))
+    add(_doubt(raw), find_disagreement(raw), find_abstentions(raw))
     if add(find_index_column(raw)) is not None:
         return done()
     if (finding := add(find_not_finite(raw))) is not None:
@@ -336,6 +336,14 @@ def _examine(
     return done()
 
 
+def _doubt(raw: RawPredictions) -> Finding | None:
+    """Say that columns can be read in several ways, or in none, and which options decide."""
+    if raw.roles is None or raw.roles.doubt is None:
+        return None
+    values = [value for choice in raw.roles.choices for value in choice.given.values()]
+    return Finding("columns_ambiguous", f"{raw.roles.doubt}.", columns=tuple(dict.fromkeys(values)))
+
+
 def recalled(
     raw: RawPredictions,
     findings: Sequence[Finding],
@@ -345,9 +353,7 @@ def recalled(
     """Return an examination that another process made; after a fix, effects are computed here."""
 
     def again(data: RawPredictions, code: str) -> RawPredictions:
-        fix = _examine(data, calibration)[code].fix
-        assert fix is not None
-        return fix()
+        return _examine(data, calibration)._fixed(code)
 
     whole = tuple(
         replace(each, raw=raw, repair=partial(again, code=each.code) if each.code in effects else None)

@@ -1,4 +1,4 @@
-"""Findings about labels: missing, unknown, wrongly numbered, or in another order than columns or rows."""
+"""Findings about labels and predicted classes: missing, unknown, wrongly numbered, in another order."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 
 from calib.files.findings.codes import Finding, Repair, confidences, counted, some
-from calib.files.readers.answers import classes_in, missing_cells, nearly_same
+from calib.files.readers.answers import as_outcomes, classes_in, codes_of, missing_cells, nearly_same
 from calib.files.readers.columns import is_within
+from calib.files.readers.conventions import is_called
 from calib.files.readers.raw_predictions import RawPredictions
 from calib.files.readers.tables import some_names, words_in
 
@@ -30,6 +31,48 @@ MIN_ROWS = 30
 MAX_MATCHED = 2_000
 
 
+def find_disagreement(raw: RawPredictions) -> Finding | None:
+    """Find a column of predicted classes, or of right and wrong, that contradicts others."""
+    roles, true = raw.roles, raw.codes
+    if roles is None:
+        return None
+    differ, name = np.zeros(raw.n_samples, dtype=bool), roles.correct or ""
+    others = "predicted and true classes"
+    if "vector" in raw.has:
+        others = "class with the highest score"
+        for name in (name for name in roles.ignored if is_called(name, "predicted") and name in raw.metadata):
+            named = codes_of(raw.metadata[name], raw.names, False)
+            differ = (named >= 0) & (named != np.nan_to_num(raw.proba, nan=-np.inf).argmax(axis=1))
+    elif raw.kind == "top-label" and roles.correct and roles.label and true is not None:
+        outcome = as_outcomes(np.asarray(raw.metadata[name]))
+        right = raw.predicted_codes() == true
+        differ = ~np.isnan(outcome) & (true >= 0) & ~raw.abstained & (right != (outcome == 1.0))
+    if not len(rows := np.flatnonzero(differ)):
+        return None
+    return Finding(
+        "columns_disagree",
+        f"in {len(rows):,} of {counted(raw.n_samples, 'row')} ({some(rows)}) column {name!r} contradicts the "
+        f"{others}. Column {name!r} is not used; remove or correct one of them.",
+        rows,
+        (name,),
+    )
+
+
+def find_abstentions(raw: RawPredictions) -> Finding | None:
+    rows = np.flatnonzero(none := raw.abstained)
+    if not len(rows):
+        return None
+    values = classes_in(np.asarray(raw.predicted)[none]) or ("(empty)",)
+    return Finding(
+        "abstentions",
+        f"{len(rows):,} of {counted(raw.n_samples, 'row')} {'has' if len(rows) == 1 else 'have'} no answer "
+        f"({some_names(values)}; {some(rows)}). They are left out, neither right nor wrong. The coverage is "
+        f"{1 - none.mean():.1%}. If other values mean that there is no answer, name them.",
+        rows,
+        values,
+    )
+
+
 def find_label_faults(raw: RawPredictions) -> list[Finding]:
     """Return the findings about labels, with at most one explanation per symptom."""
     labels = raw.labels
@@ -44,15 +87,19 @@ def find_label_faults(raw: RawPredictions) -> list[Finding]:
         codes = raw.codes
         assert codes is not None
         unknown = _unknown(raw)
-        fault = _unknown_labels(raw, unknown) if unknown.any() else find_order_fault(raw, codes)
+        if unknown.any():
+            fault: Finding | None = _unknown_labels(raw, unknown)
+        else:
+            fault = _shifted_by_one(raw, codes) or _column_order(raw, codes) or _shuffled(raw, codes)
         found = [_assumed_names(raw), *found, fault]
     return [each for each in found if each is not None]
 
 
 def _assumed_names(raw: RawPredictions) -> Finding | None:
-    if raw.labels is None or raw.labels.dtype != object or raw.roles is None or not raw.class_names:
+    roles, is_text = raw.roles, raw.labels is not None and raw.labels.dtype == object
+    if roles is None or not is_text or not raw.class_names or roles.class_names is not None:
         return None
-    if raw.roles.class_names is not None or len(raw.roles.probabilities) > 1:
+    if len(roles.probabilities) > 1:
         return None
     return Finding(
         "class_names_assumed",
@@ -181,11 +228,6 @@ def _renamed(data: RawPredictions, names: Mapping[str, str]) -> RawPredictions:
         return replace(data, labels=labels)
     cells = data.predicted if data.ranked is None else data.ranked.ravel()
     return replace(data, labels=labels, class_names=classes_in(cells, labels))
-
-
-def find_order_fault(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
-    """Return why labels disagree with the scores, if a fault explains it better than a poor model."""
-    return _shifted_by_one(raw, codes) or _column_order(raw, codes) or _shuffled(raw, codes)
 
 
 def whole_numbers(labels: np.ndarray) -> np.ndarray | None:

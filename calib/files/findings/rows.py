@@ -203,9 +203,10 @@ def find_overlap(raw: RawPredictions, calibration: RawPredictions | None) -> Fin
     share = float(again.mean())
     if not again.any():
         return None
-    copied = any(copies_in(each) is not None for each in (raw, calibration))
-    if not by_id and again.sum() <= most_by_chance(raw_keys(raw), raw_keys(calibration), copied=copied):
-        return None
+    if not by_id:
+        copied = any(copies_in(each) is not None for each in (raw, calibration))
+        if again.sum() <= most_by_chance(raw_keys(raw), raw_keys(calibration), copied=copied):
+            return None
     rows = np.flatnonzero(again)
     return Finding(
         "calibration_overlap",

@@ -1,4 +1,4 @@
-"""Findings about scores: missing, on another scale, rounded, decisions."""
+"""Findings about scores: row numbers, missing, on another scale, rounded, decisions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from calib.base.parallel import map_row_blocks
 from calib.data.matrices import ROW_SUM_TOLERANCE, row_sums
 from calib.files.findings.codes import Finding, Repair, counted, some
-from calib.files.readers.columns import are_odds, is_within
+from calib.files.readers.columns import are_odds, is_row_number, is_within
 from calib.files.readers.raw_predictions import (
     LOG_SUM_TOLERANCE,
     RawPredictions,
@@ -43,6 +43,17 @@ TURNED = {
     "logits": ("logits", "applies softmax"),
 }
 WRITE = "Write probabilities, or say what the scores are: percent, logits or log_probabilities."
+
+
+def find_index_column(raw: RawPredictions) -> Finding | None:
+    """Find a column of row numbers among the scores of a matrix without names."""
+    columns = (0, raw.n_classes - 1) if "vector" in raw.has and raw.n_classes > 1 else ()
+    for j in columns:
+        if is_row_number(raw.proba[:, j]):
+            what = f"column {j} ({raw.names[j]!r}) holds the row numbers {raw.proba[0, j]:g}, "
+            how = f"{raw.proba[1, j]:g}, ... and not scores of a class; drop it."
+            return Finding("index_column", what + how, columns=(raw.names[j],))
+    return None
 
 
 def find_not_finite(raw: RawPredictions) -> Finding | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -37,7 +36,9 @@ def read_json(
     """Read records, one record a line, or an object of equally long lists."""
     if source.size > limits.json_bytes or len(raw := whole(source, limits)) > limits.json_bytes:
         raise InputError(f"JSON of more than {limits.json_bytes >> 20} MiB (limit json_bytes); use Parquet")
-    check_objects(raw, limits)
+    # The memory that objects take, counted by their signs.
+    objects = sum(size * raw.count(mark) for mark, size in OBJECT_BYTES.items())
+    limits.check_expanded(objects, limits.expanded_bytes)
     text = raw.decode("utf-8-sig")
     try:
         content = json.loads(text, object_pairs_hook=_record)
@@ -49,17 +50,11 @@ def read_json(
     return _table_of_json(content if unwrap is None else unwrap(content), limits)
 
 
-def check_objects(raw: bytes, limits: Limits) -> None:
-    """Refuse JSON with too many objects for the memory, counted by their opening brackets."""
-    objects = sum(size * raw.count(mark) for mark, size in OBJECT_BYTES.items())
-    limits.check_expanded(objects, limits.expanded_bytes)
-
-
 def _record(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) < len(pairs):
         twice = repeated(name for name, _ in pairs) or ""
-        values = islice((repr(value)[:40] for name, value in pairs if name == twice), 2)
+        values = [repr(value)[:40] for name, value in pairs if name == twice][:2]
         raise InputError(
             f"{twice[:60]!r} occurs twice in one JSON object, with {', '.join(values)}; keep one of them"
         )
@@ -67,12 +62,9 @@ def _record(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _records_in(content: Any, depth: int = 0) -> list[Any]:
-    if type(content) is not dict or depth > DEEPEST:
-        return []
-    lists = [
-        member for member in content.values() if type(member) is list and member and type(member[0]) is dict
-    ]
-    return lists + [found for member in content.values() for found in _records_in(member, depth + 1)]
+    members = list(content.values()) if type(content) is dict and depth <= DEEPEST else []
+    lists = [member for member in members if type(member) is list and member and type(member[0]) is dict]
+    return lists + [found for member in members for found in _records_in(member, depth + 1)]
 
 
 def _unwrapped(content: Any) -> Any:

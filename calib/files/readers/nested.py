@@ -48,9 +48,6 @@ MOST_KEYS, DEEPEST = 100, 5
 #: Characters of a text that is read as a list.
 LONGEST_LIST = 100_000
 
-#: Types of the entries of a list of numbers, of which some may be missing.
-NUMBERS = (int, float, type(None))
-
 Cells = Sequence[Any] | np.ndarray
 #: The classes of each row with their scores; None if a cell is empty.
 Spread = list[list[tuple[str, float]] | None]
@@ -83,9 +80,7 @@ def flattened(lists: Mapping[str, Cells], limits: Limits) -> dict[str, Cells]:
             flat[name] = cells
         elif label and (sets := _true_sets(name, cells, columns, classes, limits)) is not None:
             flat |= sets
-        elif _numbers_alike(cells) or (
-            _are_scores(name) and _are_lists(cells, NUMBERS) and None not in cells
-        ):
+        elif _numbers_alike(cells) or (_are_scores(name) and _all_numbers(cells)):
             flat[name] = cells
         else:
             flat[name] = _as_texts(cells)
@@ -338,9 +333,13 @@ def _is_number(value: Any) -> bool:
     return type(value) in (int, float)
 
 
+def _all_numbers(cells: Cells) -> bool:
+    return None not in cells and _are_lists(cells, (int, float, type(None)))
+
+
 def _numbers_alike(cells: Cells) -> bool:
     """Whether all cells are lists of numbers of one length, which make a matrix."""
-    return _are_lists(cells, NUMBERS) and len(set(_lengths(cells))) == 1 and bool(cells[0])
+    return _all_numbers(cells) and len(set(_lengths(cells))) == 1 and bool(cells[0])
 
 
 def _several_true(cells: Cells) -> bool:

@@ -89,10 +89,8 @@ def as_numbers(array: np.ndarray) -> np.ndarray:
 
 def as_float_column(values: np.ndarray, name: str) -> np.ndarray:
     """Return a column as float32 or float64, or raise `InputError` naming its first bad cell."""
-    if values.dtype in (np.float32, np.float64):
-        return values
     if values.dtype.kind in "iubf":
-        return values.astype(np.float64)
+        return as_numbers(values)
     positions, words = words_in(values)
     numbers = np.array([as_float(word) for word in words])
     for word, number in zip(words, numbers, strict=True):
@@ -161,11 +159,10 @@ def table_from_frame(frame: pd.DataFrame) -> Table:
         series = frame.iloc[:, j]
         if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iuf":
             columns[name] = series.to_numpy()
+        elif pd.api.types.is_integer_dtype(series.dtype):
+            columns[name] = whole_column(series.astype(object).where(series.notna(), None).tolist())
         elif pd.api.types.is_numeric_dtype(series.dtype) and not pd.api.types.is_bool_dtype(series.dtype):
-            if pd.api.types.is_integer_dtype(series.dtype):
-                columns[name] = whole_column(series.astype(object).where(series.notna(), None).tolist())
-            else:
-                columns[name] = series.to_numpy(dtype=np.float64, na_value=np.nan)
+            columns[name] = series.to_numpy(dtype=np.float64, na_value=np.nan)
         else:
             columns[name] = as_text(series.tolist())
     return Table("frame", columns)

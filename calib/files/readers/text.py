@@ -133,7 +133,7 @@ def _sniff(text: str, encoding: str) -> Dialect:
     if match:
         text = text[match.end() :]
     comments = _comments(text)
-    text = text[comments.end() :] if comments else text
+    text = text[len(comments) :]
     delimiter = match[1] if match else max(DELIMITERS, key=lambda d: _fit(_records(text, d, 30)[0]))
     rows, through_first = _records(text, delimiter, 200)
     if not rows:
@@ -162,20 +162,17 @@ def _sniff(text: str, encoding: str) -> Dialect:
             names = names[: names.index("distribution")]
             names += [f"probability_{k + 1}" for k in range(width - len(names))]
     numeric = tuple(all(_is_number(row[j]) for row in body if j < len(row)) for j in range(len(names)))
-    above = bool(match) + (comments[0].count("\n") if comments else 0)
-    skipped = above + (through_first if header else 0)
+    skipped = bool(match) + comments.count("\n") + (through_first if header else 0)
     return Dialect(encoding, delimiter, decimal, tuple(names), skipped, numeric)
 
 
-def _comments(text: str) -> re.Match[str] | None:
+def _comments(text: str) -> str:
     """Return the lines of comment above a table: they begin with #, and the line after them does not."""
-    match = re.match(r"(?:#[^\n]*\n)+(?=[^#\n])", text)
-    first = "" if match is None else match[0].splitlines()[-1]
-    follows = "" if match is None else text[match.end() :].partition("\n")[0]
-    counts = [
-        (first.count(mark), follows.count(mark)) for mark in DELIMITERS if mark != "#" and mark in follows
-    ]
-    return match if counts and all(above != below for above, below in counts) else None
+    match = re.match(r"((?:#[^\n]*\n)*(#[^\n]*\n))([^#\n][^\n]*)", text)
+    if match is None:
+        return ""
+    marks = [mark for mark in DELIMITERS if mark != "#" and mark in match[3]]
+    return match[1] if marks and all(match[2].count(mark) != match[3].count(mark) for mark in marks) else ""
 
 
 def _records(text: str, delimiter: str, most: int) -> tuple[list[list[str]], int]:
