@@ -56,7 +56,7 @@ TRYING = "Trying every calibrator"
 OF_ALL_CLASSES = frozenset({calib.metrics, choose_actions, confirm_choice})
 #: Functions whose results hold rows.
 HOLDING_ROWS = frozenset(
-    {corp_curve, calib.compare_models, calib.risk, calib.risk_coverage}
+    {corp_curve, calib.calibration_band, calib.compare_models, calib.risk, calib.risk_coverage}
     | {diagrams.class_binning, living_picture}
 )
 #: Views of many classes as three.

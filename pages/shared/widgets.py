@@ -138,7 +138,8 @@ def next_line(page: str) -> None:
         "Apply": ("repair", "New predictions", {"repair_tab": "Apply"}),
     }
     order = list(steps)
-    following = order[order.index(page if page in order else "Reliability") + 1 :]
+    before = {"Groups": "Reliability", "Validity": "Repair"}.get(page, page)
+    following = order[order.index(before) + 1 :]
     n_bins = int(st.session_state.get("bins", N_BINS))
     several_true = "every label" in data.kind.has
     if "Reliability" in following and (

@@ -64,14 +64,6 @@ def choose_example() -> None:
     use(from_example(st.session_state["choice"]))
 
 
-def switch_positive() -> None:
-    use(dataset().changed(lambda rows: rows.switched()))
-
-
-def count_alike() -> None:
-    use(dataset().changed(lambda rows: rows.unweighted()))
-
-
 def look_at_class() -> None:
     shown, name = dataset(), st.session_state["one-class"]
     use(shown.changed(lambda rows: assessed_as_stated(rows.of_class(name)), name=f"{shown.name}: {name}"))
@@ -259,12 +251,13 @@ else:
 st.markdown(", ".join(said))
 if data.has_rows and data.evidence.is_weighted:
     st.markdown("The rows have weights. Numbers that cannot use them say so.")
-    st.button("Count every row once instead", on_click=count_alike, icon=":material/balance:")
+    st.button("Count every row once", on_click=lambda: use(data.changed(lambda rows: rows.unweighted())))
 if data.event is not None:
     other = ui.literal(rows.class_names[0])
     st.markdown(f"The score is the probability of {ui.literal(data.event)}; the other class is {other}.")
     if data.has_rows:
-        st.button(f"Look at the probability of {other} instead", on_click=switch_positive, icon=ui.SWITCH)
+        switch = f"Look at the probability of {other} instead"
+        st.button(switch, on_click=lambda: use(data.changed(lambda rows: rows.switched())))
 if "every label" in data.kind.has:
     show_several(rows)
 tabs = {"Project": offer_project}

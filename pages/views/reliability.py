@@ -219,8 +219,6 @@ def show_chosen(
             on_select=partial(pick_class, "bin-zoom"),
             alt="Accuracy minus confidence of every predicted class in the chosen bin",
         )
-        if len(zoom.cells.label) > MOST_CLASSES:
-            st.caption(f"{MOST_CLASSES} of {len(zoom.cells.label):,} classes, by evidence.")
 
 
 def show_class(method: Method, table: ClassTable, code: int, bin_: int | None, n_bins: int) -> None:

@@ -59,7 +59,7 @@ scheme = make(size)
 try:
     result = results.apply_scheme(view, scheme)
 except InputError as error:
-    st.error(f"Not shown: {ui.escaped(error)}.")
+    st.error(f"Not shown: {ui.escaped(str(error).rstrip('.'))}.")
     st.stop()
 rows, arrows, calibrator = view.evaluation, result.arrows, result.calibrator
 names = [ui.literal(class_name) for class_name in rows.class_names]

@@ -139,6 +139,17 @@ def test_the_report_of_an_undivided_file_has_its_repair():
     assert f"<td>{name}</td>" in written or f">{name}<" in written
 
 
+def test_next_is_what_comes_next():
+    app = open_page("pages/views/data.py", example="digits")
+    steps = ["The answer", "Where it is off", "Repair and download", "What may pass", "New predictions"]
+    rooms = {"data": 0, "overview": 1, "reliability": 2, "groups": 2, "repair": 3, "validity": 3, "decide": 4}
+    for room, first in rooms.items():
+        shown = [label for label, _ in links(turn_to(app, room)) if label in steps]
+        assert shown == steps[first : first + 2], room
+    for room in ("judge", "imbalance", "simplex", "learn"):
+        assert not [label for label, _ in links(turn_to(app, room)) if label in steps], room
+
+
 def test_addresses_open_bin_class_and_model():
     app = open_page("pages/views/reliability.py", example="digits", bin="10")
     assert app.session_state["bin"] == 10

@@ -106,6 +106,8 @@ def test_the_promise_is_the_librarys():
     name = with_binning(app)
     app.selectbox(key="chosen").select(name).run()
     card = guarantee_card(app.session_state["methods"][name].calibrator, 0.1, choices=1)
+    app.switch_page("pages/views/validity.py").run()
+    app.selectbox(key="validity-model").set_value(name).run()
     assert card.words("**{}**") in words(app)
 
 

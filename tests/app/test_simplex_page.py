@@ -31,13 +31,13 @@ def test_a_scheme_that_needs_more_rows_is_named():
     app.session_state["dataset"] = Dataset("tiny", "", False, rows.take(np.arange(8)), rows)
     app.switch_page(PAGE).run()
     assert not app.exception
-    needed = "Projection with 27 bins needs 26 calibration rows; there are 8."
+    needed = "n_bins=27 needs at least 26 calibration rows; got 8"
     open_tab(app, "about-simplex", "Bins and their guarantee")
     heads = ["Bin", "Evaluation rows", "Calibration rows", "Arrow length (L1)", "Bound (L1, \u03b1 = 0.1)"]
     assert app.dataframe[0].value.columns[:6].tolist() == [*heads, "Share of canonical-ECE (%)"]
 
     app.selectbox(key="scheme").set_value("Projection").run()
-    assert app.error[0].value == f"Not shown: {needed}"
+    assert needed in app.error[0].value.replace("\\", "")
 
 
 def test_the_bin_that_is_named_has_the_largest_share_of_the_error():
@@ -85,7 +85,7 @@ def test_the_rows_of_a_bin_are_those_of_the_predictions(how):
     app.toggle(key="simplex-rows-open").set_value(True).run()
     listed = app.dataframe[0].value
     assert f"Bin {behind} of the triangle: **{count:,}** rows" in words(app)
-    assert len(listed) == min(count, 25)
+    assert len(listed) == min(count, 1_000)
     if how is None:
         assert not any(column.startswith("after") for column in listed)
         return

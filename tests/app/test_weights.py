@@ -61,6 +61,6 @@ def test_numbers_are_weighted(weighted):
 def test_rows_can_be_counted_once(weighted):
     app, _ = weighted
     app.switch_page("pages/views/data.py").run()
-    press(app, "Count every row once instead")
+    press(app, "Count every row once")
     assert "weighted" not in words(app)
     assert not words(app.switch_page("pages/views/decide.py").run()).count("cannot use weights")
