@@ -39,6 +39,7 @@ class Coarsening(LevelRule, Drawn):
     lower: np.ndarray
     upper: np.ndarray
     unpromised: str | None = None  #: Why nothing is promised although enough answers are right
+    dependence: str | None = None  #: Which rows may belong together: answers are the more careful ones
 
     def frame(self) -> pd.DataFrame:
         """Return a row for each level, the finest first."""
@@ -61,7 +62,13 @@ class Coarsening(LevelRule, Drawn):
         words = f"Of {self.n_samples:,} rows, {', '.join(said)} are answered; "
         words += f"{1.0 - self.share.sum():.1%} are left to a person."
         if self.guarantee is not None:
-            return f"{words} {self.guarantee}"
+            words = f"{words} {self.guarantee}"
+            if self.dependence is not None:
+                words += (
+                    f" {self.dependence[0].upper()}{self.dependence[1:]} may belong together: thresholds "
+                )
+                words += "are the more careful ones."
+            return words
         why = (
             self.unpromised
             or f"these rows are too few or too often wrong for an accuracy of {self.accuracy:.4g}"
@@ -133,17 +140,18 @@ def coarsen(
     asked: dict[str, Any] = {"levels": levels, "tree": names, "accuracy": accuracy}
     claims = LevelRule(**asked, thresholds=nothing, alpha=check_alpha(alpha), guarantee=None).claims
     left = np.ones(evidence.n_samples, dtype=bool)
-    thresholds, found, promised, reasons = nothing.copy(), [], False, []
+    thresholds, found, promised, reasons, together = nothing.copy(), [], False, [], None
     for place, (code, top, confidence) in enumerate(claims(score_matrix(evidence.predictions))):
         rows, answered = np.flatnonzero(left), (0, 0, np.nan, 0.0, 1.0)
         if len(rows):
             part = evidence.take(rows)
             right = code[evidence.labels[rows]] == top[rows]
-            said = ConfidencePrediction(confidence[rows], right, sample_weight=part.predictions.sample_weight)
+            said = ConfidencePrediction(confidence[rows], right, **part.predictions.carried)
             rule = decide(
                 part.of_scores(said), accuracy=accuracy, alpha=alpha, choices=len(levels), overlap=overlap
             )
-            reasons += [why for why in (rule.unpromised, rule.dependence) if why is not None]
+            reasons += [rule.unpromised] if rule.unpromised is not None else []
+            together = together or rule.dependence
             if rule.guarantee is not None:
                 thresholds[place], effect, promised = rule.thresholds[0], rule.effect, True
                 answered = effect.n_accepted, effect.n_wrong, effect.accuracy, effect.lower, effect.upper
@@ -167,6 +175,7 @@ def coarsen(
         lower=lower,
         upper=upper,
         unpromised=reasons[0] if reasons else None,
+        dependence=together,
     )
 
 

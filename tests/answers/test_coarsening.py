@@ -156,3 +156,17 @@ def test_a_file_keeps_the_levels_and_refuses_others():
         loads(json.dumps(broken).encode())
     with pytest.raises(InputError, match="4 classes, the calibrator has 2"):
         rule.carried_by(TemperatureScaling().fit(np.full((100, 2), 0.5), np.arange(100) % 2))
+
+
+def test_rows_that_may_belong_together_are_promised_with_more_care():
+    random = np.random.default_rng(0)
+    proba = np.repeat(random.dirichlet([0.3] * 4, 200), 10, axis=0) + 1e-9 * random.random((2_000, 4))
+    proba /= proba.sum(axis=1, keepdims=True)
+    y = (proba.cumsum(axis=1) < np.repeat(random.random(200), 10)[:, None]).sum(axis=1).clip(0, 3)
+    ward = pd.DataFrame({"ward": np.repeat(np.arange(200), 10)})
+    rule = coarsen(Predictions(proba, y, class_names=NAMES, metadata=ward), tree=TREE, accuracy=0.8)
+    assert rule.dependence == "rows of the same 'ward'"
+    assert "may belong together" in rule.sentence
+    known = coarsen(Predictions(proba, y, class_names=NAMES, cluster=ward["ward"]), tree=TREE, accuracy=0.8)
+    assert known.dependence is None
+    assert rule.n_answered[0] == known.n_answered[0]
