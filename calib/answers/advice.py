@@ -196,7 +196,7 @@ def recommend(
     confirm : labelled predictions or (proba, y), optional
         Other rows, on which the chosen calibrator is tested once, too.
     random_state : int
-        Seed of the folds, and of the stratified sample on which candidates are tried if rows are many.
+        Seed of the folds, and of the sample of rows on which candidates are tried if rows are many.
     progress : callable, optional
         Called with the share that is done and the name of the candidate being tried.
 

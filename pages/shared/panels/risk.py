@@ -20,6 +20,8 @@ def show_risk_line(method: Method) -> None:
     """Show O/E, in the large, slope, ICI, AUC and skill in one line."""
     found = {number.key: number for number in _risk_of(method).numbers}
     shown = [f"{found[key].title} **{found[key].text}**" for key in HEADLINE]
+    at = HEADLINE.index("ici_loess")
+    shown[at] += f" (noise alone {found['ici_loess'].calibrated})"
     st.markdown(" \u00b7 ".join(shown), help=HOW_SURE_OF_EVENTS)
 
 
