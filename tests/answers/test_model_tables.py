@@ -321,7 +321,7 @@ def test_names_of_methods(pairs):
     assert table.methods == ("Base", "CW-HB", "TS")
     with pytest.raises(InputError, match="'nonsense'"):
         compare_models(item, ["nonsense"])
-    with pytest.raises(InputError, match="at least one model"):
+    with pytest.raises(InputError, match="at least one; got"):
         compare_models({})
 
 

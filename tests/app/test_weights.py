@@ -55,6 +55,8 @@ def test_numbers_are_weighted(weighted):
     name = with_binning(app)
     app.selectbox(key="chosen").set_value(name).run()
     open_tab(app, "repair_tab", "Numbers")
+    turn_to(app, "validity")
+    app.selectbox(key="validity-model").set_value(name).run()
     assert "rows have different weights" in words(app)
 
 
