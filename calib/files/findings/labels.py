@@ -86,12 +86,8 @@ def find_label_faults(raw: RawPredictions) -> list[Finding]:
     else:
         codes = raw.codes
         assert codes is not None
-        unknown = _unknown(raw)
-        if unknown.any():
-            fault: Finding | None = _unknown_labels(raw, unknown)
-        else:
-            fault = _shifted_by_one(raw, codes) or _column_order(raw, codes) or _shuffled(raw, codes)
-        found = [_assumed_names(raw), *found, fault]
+        fault = _unknown_labels(raw) or _shifted_by_one(raw, codes) or _column_order(raw, codes)
+        found = [_assumed_names(raw), *found, fault or _shuffled(raw, codes)]
     return [each for each in found if each is not None]
 
 
@@ -158,7 +154,6 @@ def _other_confidences(raw: RawPredictions, missing: np.ndarray) -> str:
 
 def _too_many_labels(raw: RawPredictions) -> Finding | None:
     """Find labels of more than two classes beside one score without a predicted class."""
-    assert raw.labels is not None
     if "event" not in raw.has or len(found := classes_in(raw.labels)) <= 2:
         return None
     return Finding(
@@ -185,10 +180,12 @@ def _mismatch(raw: RawPredictions) -> Finding | None:
     )
 
 
-def _unknown_labels(raw: RawPredictions, unknown: np.ndarray) -> Finding:
+def _unknown_labels(raw: RawPredictions) -> Finding | None:
     """Explain labels that name no class: they count from 1, are written in another way, or are strays."""
     assert raw.labels is not None
-    rows, numbers = np.flatnonzero(unknown), whole_numbers(raw.labels)
+    if not len(rows := np.flatnonzero(_unknown(raw))):
+        return None
+    numbers = whole_numbers(raw.labels)
     if numbers is not None and (np.nanmin(numbers), np.nanmax(numbers)) == (1, raw.n_classes):
         return Finding(
             "labels_one_based",
@@ -216,9 +213,7 @@ def _unknown_labels(raw: RawPredictions, unknown: np.ndarray) -> Finding:
 
 
 def _unknown(data: RawPredictions) -> np.ndarray:
-    assert data.codes is not None
-    assert data.labels is not None
-    return (data.codes < 0) & ~missing_cells(data.labels)
+    return (np.asarray(data.codes) < 0) & ~missing_cells(np.asarray(data.labels))
 
 
 def _renamed(data: RawPredictions, names: Mapping[str, str]) -> RawPredictions:
@@ -241,10 +236,7 @@ def whole_numbers(labels: np.ndarray) -> np.ndarray | None:
 
 
 def minus_one(data: RawPredictions) -> RawPredictions:
-    assert data.labels is not None
-    numbers = whole_numbers(data.labels)
-    assert numbers is not None
-    lower = numbers - 1.0
+    lower = np.asarray(whole_numbers(np.asarray(data.labels))) - 1.0
     return replace(data, labels=lower if np.isnan(lower).any() else lower.astype(np.int64))
 
 

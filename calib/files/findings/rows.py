@@ -48,10 +48,8 @@ def raw_keys(raw: RawPredictions, decimals: int = DECIMALS) -> np.ndarray:
     scores = np.nan_to_num(raw.proba)
     if "vector" in raw.has:
         return keys_of(scores, highest(scores), decimals)
-    if raw.predicted is None:
-        return keys_of(scores, (), decimals)
-    predicted = pd.util.hash_array(as_keys(raw.predicted)).view(np.int64)
-    return keys_of(scores, [predicted], decimals)
+    named = [] if raw.predicted is None else [pd.util.hash_array(as_keys(raw.predicted)).view(np.int64)]
+    return keys_of(scores, named, decimals)
 
 
 def _claims(raw: RawPredictions) -> tuple[Claims, np.ndarray] | None:

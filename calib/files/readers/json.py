@@ -101,8 +101,7 @@ def _table_of_json(content: Any, limits: Limits) -> Table:
         lists = content
     else:
         raise InputError(
-            'JSON must be a list of records, [{"cat": 0.7, "dog": 0.3, "label": "cat"}, ...], or an object '
-            "of equally long lists"
+            'JSON must be a list of records, [{"cat": 0.7, "label": "cat"}, ...], or an object of lists'
         )
     check_words(lists, "a name in the JSON")
     return table_of_lists(lists, "json", limits)

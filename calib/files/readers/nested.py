@@ -119,9 +119,8 @@ def _spread_of(name: str, cells: Cells) -> Spread | None:
     """Return the classes and scores of {class: score} or [{"label": class, "score": score}]; else None."""
     known = _are_scores(name)
     spread = [None if cell is None else _pairs_of(cell, known) for cell in cells]
-    if any(pairs is None and cell is not None for pairs, cell in zip(spread, cells, strict=True)):
-        return None
-    return spread if any(spread) else None
+    is_spread = any(spread) and spread.count(None) == sum(cell is None for cell in cells)
+    return spread if is_spread else None
 
 
 def _pairs_of(cell: Any, known: bool) -> list[tuple[str, float]] | None:

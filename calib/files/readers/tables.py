@@ -55,11 +55,8 @@ class Table:
     def matrix(self, names: Sequence[str]) -> np.ndarray:
         """Return the named numeric columns side by side, (n, len(names)), float32 or float64."""
         columns = [as_float_column(self.columns[name], name) for name in names]
-        if len({len(values) for values in columns}) > 1:
-            sizes = ", ".join(
-                f"{name[:40]!r} {len(values):,}" for name, values in zip(names[:5], columns, strict=False)
-            )
-            raise InputError(f"the columns of scores have different numbers of rows: {sizes}")
+        if len(sizes := {len(values) for values in columns}) > 1:
+            raise InputError(f"the scores {some_names(names)} have {min(sizes):,} to {max(sizes):,} rows")
         with np.errstate(invalid="ignore"):  # of a signalling NaN, which becomes a quiet one
             return frozen(np.stack(columns, axis=1))
 
