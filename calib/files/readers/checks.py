@@ -15,6 +15,7 @@ from calib.files.readers.columns import (
     FIRST,
     MANY_EXPECTED,
     Columns,
+    are_odds,
     is_flag,
     is_within,
 )
@@ -87,7 +88,7 @@ def sums_to_one(columns: Columns, roles: Roles) -> Outcome:
         return None if named else (False, f"the rows of {listed} do not sum to 1")
     if roles.scale in ("logits", "log_probabilities"):
         return True, f"{listed} are called {roles.scale.replace('_', '-')}"
-    if columns.are_odds(names):
+    if are_odds(columns.rows(names, FIRST)):
         return True, f"the inverses of {listed} sum to between 1 and 1.15, as for decimal odds"
     label = columns.label_of(roles)
     words = columns.words(label) if label else frozenset()

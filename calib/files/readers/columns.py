@@ -140,7 +140,7 @@ class Columns:
         if {"announced", "calibrated"} <= {*word.values()}:  # calib wrote it
             predicted = [name for name in predicted if word[name] == "announced"]
         self.predicted = [given.predicted] if given.predicted else predicted
-        graded = [name for name in classes if self.says_right(name)]
+        graded = [n for n in classes if self.called(n, "correct", "wrong") and says_right(self[n])]
         if any(self.called(name, "confidence") for name in word):
             graded += [name for name in classes if self.called(name, "grade") and is_flag(self[name])]
         self.correct = [given.correct] if given.correct else graded
@@ -217,16 +217,6 @@ class Columns:
         """Whether a column holds times, parts of the data or row numbers, by its name."""
         return self.called(name, "aside", "index")
 
-    def is_flag(self, name: str) -> bool:
-        """Whether cells are 0 and 1, true and false, or yes and no."""
-        if self[name].dtype == object:
-            return is_flag(self[name]) or yes_or_no(self[name])
-        return name not in self.fractions and is_flag(self[name])
-
-    def says_right(self, name: str) -> bool:
-        """Whether a column says if predictions are right, by its name and its cells."""
-        return self.called(name, "correct", "wrong") and says_right(self[name])
-
     def is_predicted(self, name: str) -> bool:
         """Whether a column holds predictions, by a word in its name."""
         return self.called(name, "predicted") or bool({*self.word[name].split("_")} & PREDICTED_WORDS)
@@ -243,7 +233,8 @@ class Columns:
             match = LABEL_PREFIX.fullmatch(name.strip()) or LABEL_SUFFIX.fullmatch(name.strip())
             named = scores.get((match[1] if match else name).strip(), [])
             named = [other for other in named if other != name]
-            if named and self.is_flag(name) and not self.is_predicted(name):
+            flag = is_flag(self[name]) or (self[name].dtype == object and yes_or_no(self[name]))
+            if named and flag and not self.is_predicted(name):
                 found |= dict.fromkeys(named, name)
         return found
 
@@ -356,18 +347,13 @@ class Columns:
 
     def decided(self, scores: Sequence[str], label: str) -> np.ndarray | None:
         """Return the highest scores if the label is always their class, though some are low; else None."""
-        rows = self.rows(scores, FIRST).astype(np.float64)
-        rows = np.nan_to_num(rows, nan=-np.inf)
+        rows = np.nan_to_num(self.rows(scores, FIRST).astype(np.float64), nan=-np.inf)
         codes, words = words_in(self[label][:FIRST])
         top, high = rows.argmax(axis=1), rows.max(axis=1)
         one_to_one = len(np.unique(top * len(words) + codes)) == len(words) == len(np.unique(top))
         expected = MANY_EXPECTED if self.called(label, "label") else EXPECTED
         sure = high.min() >= UNSURE or -np.log(high.clip(0.5)).sum() < expected
         return high if one_to_one and len(words) > 1 and not sure else None
-
-    def are_odds(self, names: Sequence[str]) -> bool:
-        """Whether columns are decimal odds: above 1, and their inverses sum to between 1 and 1.15."""
-        return are_odds(self.rows(names, LOOKED_AT))
 
     def goes_with(self, scores: Sequence[str], label: str) -> bool:
         """Whether the highest score names the class beyond chance; True if rows are too few to tell."""

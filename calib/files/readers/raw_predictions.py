@@ -90,8 +90,7 @@ def with_choices(
     roles = raw.roles
     if abstentions is not None and "announced class" in raw.has and roles is not None:
         roles = replace(roles, abstentions=tuple(abstentions))
-        cells = raw.predicted if raw.ranked is None else raw.ranked
-        names = _names_of(roles, raw.seen, cells, raw.n_classes)
+        names = _names_of(roles, raw.seen, raw.answers, raw.n_classes)
         raw = replace(raw, roles=roles, class_names=names)
     if positive is not None and "every label" in raw.has:
         raw = _one_class_of(raw, positive)
@@ -203,6 +202,11 @@ class RawPredictions:
         return replace(self, proba=frozen(self.proba[rows]), metadata=metadata, **chosen)
 
     @property
+    def answers(self) -> np.ndarray | None:
+        """Cells of the predicted class, (n,), or of the ranked classes, (n, K)."""
+        return self.predicted if self.ranked is None else self.ranked
+
+    @property
     def seen(self) -> np.ndarray | None:
         """Labels, or the classes that are voted for, (k,) array; None if there are neither."""
         return self.labels if self.votes is None else self.votes.classes
@@ -213,7 +217,8 @@ class RawPredictions:
         if self.predicted is None:
             return np.zeros(self.n_samples, dtype=bool)
         named = None if self.roles is None else self.roles.abstentions
-        return abstaining(self.predicted, _true_words(self.labels, self.decided), named)
+        true = self.labels if self.decided is None else np.array(self.decided.known, dtype=object)
+        return abstaining(self.predicted, true, named)
 
     def predicted_codes(self) -> np.ndarray | None:
         """Class codes of `predicted`, int64; -1 if there is none."""
@@ -689,13 +694,9 @@ def _names_of(
         return roles.class_names
     assert predicted is not None
     first = predicted if predicted.ndim == 1 else predicted[:, 0]
-    answers = predicted[~abstaining(first, _true_words(labels, decided), roles.abstentions)]
+    true = labels if decided is None else np.array(decided.known, dtype=object)
+    answers = predicted[~abstaining(first, true, roles.abstentions)]
     return classes_in(answers.ravel(), labels)
-
-
-def _true_words(labels: np.ndarray | None, decided: Decided | None) -> np.ndarray | None:
-    """Return cells of all true classes: the labels, or what the first rows decide for every batch."""
-    return labels if decided is None else np.array(decided.known, dtype=object)
 
 
 def _metadata(table: Table, roles: Roles, n_rows: int) -> dict[str, np.ndarray]:
@@ -823,8 +824,7 @@ def with_labels(raw: RawPredictions, labels: Any, *, limits: Limits | None = Non
         raise InputError("if several classes can be true, the labels must be in the file of the scores")
     roles = Roles((), kind="binary") if "event" in raw.has and raw.roles is None else raw.roles
     if roles is not None:
-        cells = raw.predicted if raw.ranked is None else raw.ranked
-        raw = replace(raw, class_names=_names_of(roles, values, cells, raw.n_classes))
+        raw = replace(raw, class_names=_names_of(roles, values, raw.answers, raw.n_classes))
     return replace(raw, labels=values)
 
 

@@ -302,14 +302,13 @@ def check_same_labels(table: Table, names: Sequence[str]) -> None:
     """Refuse several columns that may be the true label, unless they are equal."""
     for name in names[1:]:
         (codes, words), (others, other_words) = (words_in(table.columns[each]) for each in (names[0], name))
-        a, b = np.array(words, dtype=object)[codes], np.array(other_words, dtype=object)[others]
         # Without a common word, classes are numbers here and names there: compare first occurrences.
-        differ = np.flatnonzero(a != b if set(words) & set(other_words) else codes != others)
-        if len(differ):
-            row = int(differ[0])
+        places = {word: code for code, word in enumerate(words)}
+        shared = {*words} & {*other_words}
+        same = np.array([places.get(word, -1) for word in other_words])[others] if shared else others
+        if (codes != same).any():
             raise ChoiceError(
-                f"columns {names[0][:60]!r} and {name[:60]!r} can both be the true label, and differ: row "
-                f"{row} holds {a[row][:60]!r} and {b[row][:60]!r}",
+                f"columns {names[0][:60]!r} and {name[:60]!r} can both be the true label, and differ",
                 [Choice((f"label={names[0]}",)), Choice((f"label={name}",))],
             )
 
