@@ -160,7 +160,6 @@ CHANGES = {"mean change in Brier": "+.5f", "in log loss": "+.5f"}
     ("population", "L", "n"),
     [(name, *size) for name in TRUTHS for size in ((3, 300), (5, 1_000))],
     {"most often": lambda names: Counter(names.tolist()).most_common(1)[0][0], **CHANGES},
-    times=lambda *setting: 2.0,
 )
 def recommendations(name: str, n_classes: int, n: int) -> Draws:
     for method, changes in advised(name, n_classes, n):

@@ -152,10 +152,11 @@ def slices(model: str, n: int, n_groups: int, off: str, rows: str) -> Draws:
 @Table(
     ("model", "n", "columns", "off", "rows"),
     [
-        (model, 6_000, n_columns, off, rows)
-        for model in ("calibrated", "15 points off")
-        for n_columns, off in ((1, 0.0), (10, 0.0), (1, 0.1), (10, 0.1), (10, 0.15))
-        for rows in ("independent", "patients")[: 2 if off == 0.0 else 1]
+        *(("calibrated", 6_000, n, 0.0, rows) for n in (1, 10) for rows in ("independent", "patients")),
+        *(("calibrated", 6_000, *off, "independent") for off in ((1, 0.1), (10, 0.1), (10, 0.15))),
+        ("15 points off", 6_000, 1, 0.0, "independent"),
+        ("15 points off", 6_000, 1, 0.0, "patients"),
+        ("15 points off", 6_000, 10, 0.0, "independent"),
     ],
 )
 def pointed(model: str, n: int, n_columns: int, off: float, rows: str) -> Draws:

@@ -55,13 +55,17 @@ SECTIONS = (
         2.0,
     ),
     (
-        "gaps conclusion",
+        "gaps conclusion pointed",
         "The conclusion on Overview",
         "`calib.conclude`: how often it calls a model off (5 % of calibrated models by its level), and how "
         "often it states a range or a class. The interval of a range may miss in 5 % of draws; of the guilty "
         "classes 5 % may be named in error, a mean over draws; a range or a class of a tenth of the rows may "
         "be off by more than `at_most` in 5 % of draws. The last column: single tests behind `--all` that "
-        "reject at 5 % although all of them together do not. Clusters have 50 rows and a correlation of 0.1.",
+        "reject at 5 % although all of them together do not. Clusters have 50 rows and a correlation of 0.1. "
+        "The second table is about further columns that `calib metrics` compares unasked, of 12 groups each: "
+        "how often it names a group of a random column, which with patients is a property of each patient "
+        "while the patients are a column whose name says nothing; and how often it names the one group whose "
+        "confidence is too high by more points than elsewhere.",
         0.5,
     ),
     (

@@ -24,7 +24,7 @@ from calib.base.interval_words import (
 from calib.base.results import Drawn
 from calib.data.defaults import FDR, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.kinds import needs_rows
-from calib.data.likeness import depends_on
+from calib.data.likeness import Suspected, depends_on
 from calib.data.notions import TOP_NOTIONS, Notion, Strategy
 from calib.data.predictions import Scores, Values, further_column
 from calib.data.validation import check_choice, check_share
@@ -281,38 +281,54 @@ def further_groups(evidence: Evidence, fdr: float = FDR) -> SliceTable | None:
     """Compare the groups of all further columns, or of the columns that a summary holds; None without any.
 
     A column counts if it has 2 to `MOST_GROUPS` groups, does not follow from label and prediction, and does
-    not hold the known clusters. Rows that are suspected to belong together do so here, unless their column
-    is compared. If a finer column shows it, too, its clusters count, so that a property of patients is not
-    accused because patients differ.
+    not hold the known clusters. Rows that are suspected to belong together do so, see `slices_if_together`.
     """
     if isinstance(evidence, SummedRows):
         return slices(evidence, notion="confidence", fdr=fdr, n_resamples=0) if evidence.by else None
-    rows, suspected = evidence.predictions, evidence.suspected
+    rows, known = evidence.predictions, evidence.clusters
     if rows.metadata is None or "every label" in rows.has:
         return None
     predicted = evidence.claims()[0]
     pair = predicted * (int(evidence.labels.max()) + 1) + evidence.labels
-    together = [] if suspected is None else [suspected.cluster, *suspected.others]
-    known = evidence.clusters
     given = np.zeros(evidence.n_given, dtype=np.int64)
-    parts: list[Groups[Evidence]] = []
+    cuts: list[Cut] = []
     for name, values in rows.metadata.items():
-        if len(parts) == MOST_COLUMNS:
+        if len(cuts) == MOST_COLUMNS:
             break
         try:
             cut = cut_column(values, name=str(name))
         except InputError:  # ids, or texts that do not repeat
             continue
         declared = not known.independent and known.given(cut.code).independent
-        if not 1 < len(cut.groups) <= MOST_GROUPS or declared or depends_on(pair, cut.code):
-            continue
-        finer = [each for each in together if depends_on(each, cut.code) and not depends_on(cut.code, each)]
-        own = evidence
-        if together:
-            own = evidence.with_clusters(Clusters.of((finer or together)[0], evidence.n_samples))
-        given[evidence.counts] = cut.code
-        parts.append(own.groups(cut.name, cut.groups, given.copy(), "confidence"))
-    return _table_of(parts, evidence.kind, "confidence", fdr, n_resamples=0) if parts else None
+        if 1 < len(cut.groups) <= MOST_GROUPS and not (declared or depends_on(pair, cut.code)):
+            given[evidence.counts] = cut.code
+            cuts.append(replace(cut, code=given.copy()))
+    return slices_if_together(evidence, cuts, fdr) if cuts else None
+
+
+def slices_if_together(evidence: Rows, cuts: Sequence[Cut], fdr: float = FDR) -> SliceTable:
+    """Compare groups as if rows that are suspected to belong together did; see `suspected_within`."""
+    parts = []
+    for cut in cuts:
+        found, own = suspected_within(evidence, cut), evidence
+        if found is not None:
+            own = evidence.with_clusters(Clusters.of(found.cluster, evidence.n_samples))
+        parts.append(own.groups(cut.name, cut.groups, cut.code, "confidence"))
+    return _table_of(parts, evidence.kind, "confidence", fdr, n_resamples=0)
+
+
+def suspected_within(evidence: Rows, cut: Cut) -> Suspected | None:
+    """Return which rows may belong together in groups: by the clearest column finer than these, else by any.
+
+    A property of patients is not accused then because patients differ.
+    """
+    if evidence.suspected is None:
+        return None
+    together, code = [evidence.suspected, *evidence.suspected.others], cut.code[evidence.counts]
+    for each in together:
+        if depends_on(each.cluster, code) and not depends_on(code, each.cluster):
+            return each
+    return together[0]
 
 
 def _own_errors(part: Groups[Evidence], options: dict[str, Any]) -> pd.DataFrame:

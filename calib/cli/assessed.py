@@ -105,8 +105,12 @@ def row_notes(evidence: Rows | SummedRows) -> list[str]:
 
 def dependence_choice(suspected: IfTogether, see: str) -> str:
     """Return what holds if rows belong together, and the options that decide; `see` as for its words."""
-    together = f"--cluster {shlex.quote(suspected.column)}" if suspected.column else "--fix rows_together"
-    return suspected.words(f" {together} or --independent decides.", see)
+    return suspected.words(f" {together_option(suspected.column)} or --independent decides.", see)
+
+
+def together_option(column: str) -> str:
+    """Return the option that says that rows of a column belong together; of their scores if it is ""."""
+    return f"--cluster {shlex.quote(column)}" if column else "--fix rows_together"
 
 
 def slices_call(options: Namespace, *columns: str) -> str:

@@ -40,7 +40,13 @@ from calib.answers.model_tables import (
 )
 from calib.answers.noise_tests import BinlessTests, FloorNumbers, NoiseTests, with_whole_vectors
 from calib.answers.risks import HOW_SURE_OF_EVENTS, ForecastNumber, forecast_numbers
-from calib.answers.slice_tables import SLICE_COLUMNS, SliceTable, further_groups
+from calib.answers.slice_tables import (
+    SLICE_COLUMNS,
+    SliceTable,
+    further_groups,
+    slices_if_together,
+    suspected_within,
+)
 from calib.answers.slice_tables import slices as assess_slices
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
@@ -78,6 +84,7 @@ from calib.cli.assessed import (
     row_notes,
     slices_call,
     summary_of,
+    together_option,
 )
 from calib.cli.input import (
     FileRows,
@@ -798,6 +805,20 @@ _SLICES_SHOWN = ("column", "group", "count", "gap", "gap_of_rest"), ("differs", 
 _SLICES_OF_EVENT = ("column", "group", "count", "accuracy", "confidence", "ratio"), ("differs", "rows_needed")
 
 
+def _if_together(evidence: Rows | SummedRows, cuts: Sequence[Cut], table: SliceTable) -> Iterable[str]:
+    """Say which groups differ if rows that are suspected to belong together do, if these are others."""
+    if isinstance(evidence, SummedRows) or evidence.suspected is None:
+        return
+    then = slices_if_together(evidence, cuts, table.fdr)
+    if then.differences().keys() != table.differences().keys():
+        found = suspected_within(evidence, cuts[0]) or evidence.suspected
+        words, rows = then.words(), found.rows
+        yield (
+            f"{rows[0].upper()}{rows[1:]} are right or wrong together. If they belong together, "
+            f"{words[0].lower()}{words[1:]}: {together_option(found.column)} or --independent decides."
+        )
+
+
 @dataclass(frozen=True)
 class SlicesData:
     file: str
@@ -830,6 +851,7 @@ def slices(options: Namespace) -> Output[SlicesData]:
     lines = [
         *found.notes,
         f"{table.words()}.",
+        *_if_together(evidence, columns, table),
         "",
         *table_lines(texts.head(options.rows)),
     ]

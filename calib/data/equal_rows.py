@@ -286,7 +286,7 @@ def suspected_of(
         classes = [label] if predicted is None else [label, predicted]
         found = suspected_columns(score, outcome, predicted, classes, columns)
         if found and noticeable(found[0].cluster) is not None:
-            return replace(found[0], others=tuple(each.cluster for each in found[1:]))
+            return replace(found[0], others=tuple(found[1:]))
     which, clusters = "rows of equal scores", None
     if not pd.Index(keys).is_unique:
         clusters = questions_of(keys, score, outcome, predicted)

@@ -125,7 +125,7 @@ class Suspected:
     cluster: np.ndarray  #: (n,) int64: Number of the cluster of each row
     effect: float  #: Design effect, about: `Residuals.effect`
     n_blank: int = 0  #: Rows without a value, which were not tested
-    others: tuple[np.ndarray, ...] = ()  #: `cluster` of further columns that show it, largest effect first
+    others: tuple[Suspected, ...] = ()  #: Further columns that show it, largest effect first
 
 
 def suspected_columns(
