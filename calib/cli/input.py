@@ -24,6 +24,7 @@ from calib.files.readers.reading import read_table
 from calib.files.readers.roles import ChoiceError, Given, Roles, given_columns, models_in
 from calib.files.readers.source import Limits, open_source
 from calib.files.readers.tables import Table, some_names
+from calib.files.readers.votes import classes_counted
 
 #: Options that name a file to write.
 OUTPUTS = ("output", "junit", "markdown")
@@ -214,7 +215,12 @@ def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = Fal
         calibration = _counted(calibration, options)
     rows = _counted(rows, options) if labelled else rows
     if labelled and rows.labels is None:
-        raise InputError("the file has no true labels; give them in a column 'label' or with --labels FILE")
+        further = () if rows.metadata is None else tuple(map(str, rows.metadata))
+        votes = [name for name in further if classes_counted([name])]
+        hint = f"; votes are read if they are named: --votes {' --votes '.join(votes)}" if votes else ""
+        raise InputError(
+            f"the file has no true labels; give them in a column 'label' or with --labels FILE{hint}"
+        )
     return FileRows(calibration, rows, examinations, roles)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from calib import InputError
 from calib.cli.input import changed, read_rows
-from calib.cli.parser import parser
+from calib.cli.parser import main, parser
 from tests.cli.test_commands import run
 from tests.files.readers.test_options import OPTIONS, TABLES, column_of
 
@@ -70,3 +70,13 @@ def test_check_shows_the_columns_that_options_name(capsys, tmp_path):
             roles = {(each["role"], each["column"]) for each in part["roles"]}
             assert {column for _, column in roles} >= set(given.values()), (name, given, roles)
     assert used > 2
+
+
+def test_columns_that_count_votes_are_named_if_there_is_no_label(capsys, tmp_path):
+    votes = np.random.default_rng(0).integers(1, 5, (60, 2))
+    table = pd.DataFrame(
+        {"p": TABLES["one score"]["score"], "votes_no": votes[:, 0], "votes_yes": votes[:, 1]}
+    )
+    table.to_csv(tmp_path / "votes.csv", index=False)
+    assert main(["metrics", str(tmp_path / "votes.csv")]) == 2
+    assert "--votes votes_no --votes votes_yes" in capsys.readouterr().err

@@ -54,6 +54,11 @@ def votes_in(table: Table, names: Sequence[str]) -> Votes:
         return Votes(np.arange(2.0), np.stack([1.0 - columns[0], columns[0]], axis=1))
     if numeric and (classes := classes_counted(names)):
         return Votes(np.array(classes, dtype=object), _checked(np.stack(columns, axis=1), names))
+    if numeric and len(names) > 1 and _is_one_hot(np.stack(columns, axis=1)):
+        raise InputError(
+            f"{some_names(names)} hold one 1 in each row, where annotators agree in some rows. If each counts "
+            "the votes for a class, name them votes_CLASS; if one says what is true, name it as the label"
+        )
     each = [words_in(values) for values in columns]
     every = sorted({word for _, words in each for word in words})
     none = no_classes(every)
@@ -66,6 +71,10 @@ def votes_in(table: Table, names: Sequence[str]) -> Votes:
         places = np.array([place.get(word, -1) for word in words])
         counts[np.arange(len(codes)), places[codes]] += 1.0
     return Votes(np.array(every, dtype=float if numeric else object), counts[:, :-1])
+
+
+def _is_one_hot(rows: np.ndarray) -> bool:
+    return len(rows) > 1 and bool(np.isin(rows, (0, 1)).all() and (rows.sum(axis=1) == 1).all())
 
 
 def _checked(counts: np.ndarray, names: Sequence[str]) -> np.ndarray:

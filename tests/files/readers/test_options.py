@@ -148,3 +148,12 @@ def test_a_third_value_that_means_neither_is_asked_about_with_a_positive_class()
     label = np.array(["YES", "NO", "CANCEL"] * 20, dtype=object)
     with pytest.raises(ChoiceError, match="CANCEL"):
         read(pd.DataFrame({"p": SCORE, "resolution": label}), positive="YES")
+
+
+def test_votes_that_are_one_in_each_row_are_no_answers_of_annotators():
+    frame = pd.DataFrame({"p": P, "win": Y, "loss": 1 - Y})
+    with pytest.raises(InputError, match="name them votes_CLASS"):
+        read(frame, votes=["win", "loss"])
+    counted = frame.rename(columns={"win": "votes_win", "loss": "votes_loss"})
+    assert read(counted, votes=["votes_loss", "votes_win"]).class_names == ("loss", "win")
+    assert read(frame.assign(loss=Y), votes=["win", "loss"]).n_samples == 2 * N  # two annotators who agree
