@@ -56,8 +56,8 @@ def votes_in(table: Table, names: Sequence[str]) -> Votes:
         return Votes(np.array(classes, dtype=object), _checked(np.stack(columns, axis=1), names))
     if numeric and len(names) > 1 and _is_one_hot(np.stack(columns, axis=1)):
         raise InputError(
-            f"{some_names(names)} hold one 1 in each row, where annotators agree in some rows. If each "
-            "counts the votes for a class, name them votes_CLASS; if one says what is true, name it as the label"
+            f"{some_names(names)} hold one 1 in each row, where annotators agree at times. If each counts "
+            "the votes for a class, name it votes_CLASS; if one says what is true, name it as the label"
         )
     each = [words_in(values) for values in columns]
     every = sorted({word for _, words in each for word in words})

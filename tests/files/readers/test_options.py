@@ -152,7 +152,7 @@ def test_a_third_value_that_means_neither_is_asked_about_with_a_positive_class()
 
 def test_votes_that_are_one_in_each_row_are_no_answers_of_annotators():
     frame = pd.DataFrame({"p": P, "win": Y, "loss": 1 - Y})
-    with pytest.raises(InputError, match="name them votes_CLASS"):
+    with pytest.raises(InputError, match="name it votes_CLASS"):
         read(frame, votes=["win", "loss"])
     counted = frame.rename(columns={"win": "votes_win", "loss": "votes_loss"})
     assert read(counted, votes=["votes_loss", "votes_win"]).class_names == ("loss", "win")
