@@ -21,7 +21,7 @@ calibrate   recommend, choose_points_per_bin, calibrated_scores, cross_calibrate
             StructuredMatrixScaling, TopVersusAllScaling; CanonicalBinning with SierpinskiScheme,
             GridScheme or ProjectionScheme; LabelShiftCorrection, ForeignCalibrator
 compare     compare_models, sweep_models, best_set, paired_difference, paired_interval
-decide      decide, coarsen, judge, risk_coverage, guarantee, guarantee_card
+decide      decide, gate, coarsen, judge, risk_coverage, guarantee, guarantee_card
 save        report, lesson, save, load, save_model, load_model, Project
 more        datasets, diagrams, export, scale, testing
 ==========  ==========================================================================================

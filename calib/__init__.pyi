@@ -1,5 +1,6 @@
 # fmt: off
 from . import datasets as datasets, diagrams as diagrams, export as export, scale as scale, testing as testing
+from .answers.gate import gate as gate
 from .answers import (
     calibration_by_centre as calibration_by_centre,
     calibrated_scores as calibrated_scores, choose_points_per_bin as choose_points_per_bin,

@@ -124,6 +124,8 @@ def called(name, options, rows=slice(None), **weights):
         given |= {"y_true": (Y == 0)[rows], "scores_a": PROBA[rows, 0], "scores_b": OTHER[rows, 0]}
     if name == "decide":
         given["accuracy"] = 0.6
+    if name == "gate":
+        given["most"] = {"brier": 0.4}
     if name == "coarsen":
         given["tree"] = [f"{k % 2};{k}" for k in range(L)]
     if name in ("class_diagram", "confusions"):

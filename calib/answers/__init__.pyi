@@ -15,6 +15,7 @@ from .decision_curves import (
     risk_coverage as risk_coverage,
 )
 from .decision_rules import DecisionRule as DecisionRule, RuleEffect as RuleEffect, decide as decide
+from .gate import Check as Check, GateResult as GateResult
 from .event_rules import EventRule as EventRule
 from .guarantee_cards import GuaranteeCard as GuaranteeCard, guarantee_card as guarantee_card
 from .folds import (

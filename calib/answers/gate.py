@@ -19,6 +19,7 @@ from calib.answers.judgement import Judgement
 from calib.answers.printed import escape_markdown, markdown_table
 from calib.base.exceptions import InputError
 from calib.base.interval_words import decimals_of, interval_words, rows_needed, smallest_difference
+from calib.base.results import Result
 from calib.calibrators.acceptance import AcceptanceRule, predicted_classes
 from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.equal_rows import Overlap
@@ -73,19 +74,25 @@ class Check:
 
     @property
     def name(self) -> str:
+        """The limit in words, such as "TL-ECE at most 0.03"."""
         return self.sentence.rpartition(f" is {self.answer}: ")[0]
 
     @property
     def outcome(self) -> str:
+        """What was measured, in words."""
         return self.sentence.rpartition(f" is {self.answer}: ")[2]
 
 
-@dataclass(frozen=True)
-class GateResult:
+@dataclass(frozen=True, repr=False)
+class GateResult(Result):
     checks: tuple[Check, ...]  #: One per limit
     strict: bool = False  #: Whether an undecided limit fails the gate
     pairing: str = ""  #: On which rows a baseline is compared, in words
     dependence: str = ""  #: Which rows may belong together: answers then hold whether they do or not
+
+    def frame(self) -> pd.DataFrame:
+        """Return a row for each check."""
+        return pd.DataFrame(self.checks)
 
     @property
     def answer(self) -> Answer:
@@ -113,9 +120,11 @@ class GateResult:
 
     @property
     def notes(self) -> list[str]:
+        """On which rows the answers are, in words."""
         return [note for note in (self.pairing, self.dependence) if note]
 
     def fails(self, check: Check) -> bool:
+        """Whether a check fails the gate."""
         return check.answer == "broken" or (self.strict and check.answer == "undecided")
 
     def markdown(self) -> str:
