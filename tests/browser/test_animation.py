@@ -68,7 +68,7 @@ def test_the_animation_of_the_readme(page):  # noqa: F811
     page.emulate_media(reduced_motion="no-preference")
     page.clock.install(time=0)
     page.clock.pause_at(1000)
-    picture(page).get_by_role("button", name="After SVS").click()
+    picture(page).get_by_role("button", name="After TL-Platt").click()
     for _ in range(12):
         page.clock.run_for(MORPH)
         film.take(MORPH)

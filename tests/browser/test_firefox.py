@@ -69,9 +69,9 @@ def try_picture(firefox: Firefox, after: str, low: float = 0.24) -> None:
 
 def test_the_picture_in_the_app(firefox, app_url):
     firefox.open(f"{app_url}/overview?example=resnet")
-    try_picture(firefox, "After SVS")
+    try_picture(firefox, "After TL-Platt")
     firefox.move(*spot(firefox, 0.5, 0.8), drag_to=spot(firefox, 0.7, 0.8))
-    firefox.wait_for("document.querySelector('.st-key-drop-choice')?.innerText.includes('% after SVS')")
+    firefox.wait_for("document.querySelector('.st-key-drop-choice')?.innerText.includes('% after TL-Platt')")
     firefox.open(f"{app_url}/reliability?example=resnet", width=390)
     firefox.wait_for(f"{PICTURE}?.querySelector('canvas')?.width > 0")
     assert firefox.evaluate("document.documentElement.scrollWidth") <= 390

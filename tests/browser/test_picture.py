@@ -34,7 +34,7 @@ def spot(page: Page, confidence: float, part: float, panel: int = 0) -> tuple[fl
 def page(open_page) -> Page:
     """The overview of the built-in example, with a calibrator."""
     shown = open_page()
-    picture(shown).get_by_role("button", name="After SVS").wait_for()
+    picture(shown).get_by_role("button", name="After TL-Platt").wait_for()
     return shown
 
 
@@ -78,7 +78,7 @@ def test_edges_bins_and_views_follow_the_hand(page):
     place.get_by_role("button", name="Equal widths").click()
     page.mouse.move(*spot(page, 0.56, 0.4))
     assert words(page) == first
-    place.get_by_role("button", name="After SVS").click()
+    place.get_by_role("button", name="After TL-Platt").click()
     page.mouse.move(*spot(page, 0.57, 0.4))
     assert words(page) != first
     place.get_by_role("button", name="Equal mass").click()
