@@ -118,12 +118,13 @@ SECTIONS = (
         0.25,
     ),
     (
-        "events targets benefits",
+        "events targets benefits limits",
         "Events",
         "`calib.decide` with targets of an event, promised with probability 90 %: how often any of them is "
         "missed, and how often a threshold is found. Then the intervals of `calib.decision_curve` and of the "
         "difference from noisier scores (`calib.answers.benefit_difference`), for independent rows and for "
-        "clusters of 5 rows.",
+        "clusters of 5 rows. At last, how often `calib.gate` is red with five limits at the true numbers, "
+        "for all five together and if each had a gate of its own.",
         0.5,
     ),
     (
