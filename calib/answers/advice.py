@@ -88,7 +88,8 @@ class Recommendation(Result):
     name: str  #: Name of the calibrator in the catalogue, or "none": leave the scores as they are
     #: fitted calibrator or None: Fitted on all calibration rows; None if the name is "none"
     calibrator: BaseEstimator
-    effect: str  #: What the choice changes, and how it was chosen
+    effect: str  #: What the choice changes on rows that it was not fitted on
+    chosen: str  #: How it was chosen; "" if too few rows are wrong
     table: pd.DataFrame  #: One row per `Candidate` of all folds, lowest Brier score first
     left_out: dict[str, str]  #: Candidates that were not tried, and why
     ruled_out: dict[str, str]  #: Candidates that the first fold ruled out, and why
@@ -106,7 +107,7 @@ class Recommendation(Result):
     def reason(self) -> str:
         """What is recommended, and why."""
         head = "Leave the scores as they are" if self.calibrator is None else f"{self.name} is recommended"
-        return f"{head}: {self.effect}"
+        return f"{head}: {self.effect} {self.chosen}".rstrip()
 
     @property
     def tried(self) -> list[str]:
@@ -253,7 +254,7 @@ def recommend(
         raise InputError(f"no candidate can be tried: {'; '.join(left_out.values())}")
     name, n_close = trial.choice()
     few = None if "every label" in rows.has else _too_few(tried)
-    found, confirmation, effect = None, None, f"{few}."
+    found, confirmation, effect, chosen = None, None, f"{few}.", ""
     if few is None:
         found = fit_on(clone(candidates[name]), rows)
         confirmation = trial.confirmation()
@@ -262,16 +263,21 @@ def recommend(
             others = Rows(_counted(*given).predictions)
             after = others.of_scores(calibrated_scores(found, others.predictions))
             confirmation = together(confirmation, confirm_choice(others, after))
-        effect = _effect(name, n_close, trial, confirmation, _rows_words(tried.n_samples, rows.n_samples))
+        effect = f"{confirmation.words('the choice', 'the choice and the fit')}."
+        chosen = _chosen(name, n_close, trial, _rows_words(tried.n_samples, rows.n_samples))
     if not (evidence.is_declared or evidence.clusters.independent):
         n_clusters = evidence.clusters.n_clusters
-        effect += f" Rows that belong together, or may, count as {n_clusters:,} clusters in this comparison."
+        together_words = (
+            f"Rows that belong together, or may, count as {n_clusters:,} clusters in this comparison."
+        )
+        chosen = f"{chosen} {together_words}".lstrip()
     if confirmation is None or confirmation.verdict != "better":
         name, found = NONE, None
     return Recommendation(
         name=name,
         calibrator=found,
         effect=effect,
+        chosen=chosen,
         table=trial.table(),
         left_out=left_out,
         ruled_out=trial.ruled_out,
@@ -635,15 +641,14 @@ def _rows_words(n_tried: int, n_samples: int) -> str:
     return f"{n_tried:,} of the {n_samples:,} calibration rows, drawn at random"
 
 
-def _effect(name: str, n_close: int, trial: _Trial, confirmation: Confirmation, rows: str) -> str:
-    """Say what the choice changes on rows it was not fitted on, and how it was chosen."""
+def _chosen(name: str, n_close: int, trial: _Trial, rows: str) -> str:
+    """Say how a choice was made."""
     why = "it is closest to the lowest Brier score and log loss"
     if n_close > 1:
         why = (
             f"of the {n_close} within one standard error of the lowest Brier score and log loss, it fits the "
             f"fewest numbers, {trial.numbers[name]:,}"
         )
-    words = confirmation.words("the choice", "the choice and the fit")
     n_tried = len(trial.losses) - 1 + len(trial.ruled_out)
-    chosen = f"{name} is chosen among {n_tried:,} calibrators by {N_FOLDS}-fold cross-validation on {rows}"
-    return f"{words}. {chosen}: {why}."
+    among = f"{n_tried:,} calibrators by {N_FOLDS}-fold cross-validation on {rows}"
+    return f"{name} is chosen among {among}: {why}."

@@ -110,7 +110,7 @@ def effect_words(name: str, effect: Confirmation) -> str:
 
 
 def recommendation_words(found: Recommendation, name: str) -> str:
-    """Say, as Markdown, what is recommended, and why."""
+    """Say, as Markdown, what is recommended, and what it changes."""
     head = f"{ui.literal(name)} helps." if name else LEAVE
     return f"**{head}** {ui.escaped(found.effect[0].upper() + found.effect[1:])}"
 
