@@ -114,10 +114,6 @@ class Recommendation(Result):
         """Names of the candidates that were tried."""
         return [*(name for name in self.table["method"] if name != NONE), *self.ruled_out]
 
-    def rows_words(self) -> str:
-        """Say on which rows the candidates were tried."""
-        return _rows_words(self.n_tried, self.n_samples)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PointsPerBinChoice(Drawn):

@@ -165,7 +165,7 @@ else:
         proposed = recommendation[1] if recommendation else ""
         after = chosen_method()
         if recommendation and proposed == (after.name if after else ""):
-            st.markdown(f"{recommendation_words(*recommendation)} {ui.escaped(recommendation[0].chosen)}")
+            st.markdown(recommendation_words(*recommendation))
         elif after is not None:
             st.markdown(effect_words(after.name, results.ask(confirm_choice, base, after)))
         if data.is_divided:

@@ -334,11 +334,11 @@ def test_k_that_most_rows_cannot_fill_is_not_tried(monkeypatch):
 def test_candidates_are_tried_on_a_sample_of_many_rows(monkeypatch):
     """What is chosen is fitted on all rows."""
     proba, labels = rows_of(0.6, 4_000)
-    assert calib.recommend(proba, labels, methods={"TS": FEW["TS"]}).rows_words().startswith("the 4,000")
+    assert calib.recommend(proba, labels, methods={"TS": FEW["TS"]}).chosen.count("the 4,000")
     monkeypatch.setattr(advice, "MOST_ROWS", 1_000)
     result = calib.recommend(proba, labels, methods={"TS": FEW["TS"]})
     assert (result.n_tried, result.n_samples) == (1_000, 4_000)
-    assert result.rows_words() == "1,000 of the 4,000 calibration rows, drawn at random"
+    assert "1,000 of the 4,000 calibration rows, drawn at random" in result.chosen
     assert "1,000 of the 4,000 calibration rows" in result.reason
     whole = calib.TemperatureScaling().fit(proba, labels)
     assert result.calibrator.temperature_ == whole.temperature_

@@ -13,7 +13,7 @@ from calib.calibrators.catalogue import name_of
 from calib.datasets import load_example
 from calib.files.saved import loads
 from tests.browser.screen import keep_picture, settled
-from tests.browser.steps import open_tab, upload_file
+from tests.browser.steps import go, open_tab
 
 
 def downloaded(page, button: str) -> bytes:
@@ -25,24 +25,27 @@ def downloaded(page, button: str) -> bytes:
 
 
 def test_a_second_model_is_added_and_compared(open_page, tmp_path):
-    """On Data, then in Repair: its numbers are the library's, on the rows that are there."""
+    """Two files of one upload are two models; in Repair their numbers are the library's."""
     example = load_example("digits")
-    page = open_page("data?example=digits")
-    softened = example.evaluation.proba**0.5
-    softened /= softened.sum(axis=1, keepdims=True)
-    other = tmp_path / "other.npz"
-    np.savez(other, proba=softened, labels=example.evaluation.labels)
-    open_tab(page, "Add a model")
-    upload_file(page, "Predictions of another model", other)
-    page.get_by_role("button", name="Add this model", exact=True).click()
+    page = open_page("data")
+    parts = {"val": example.calibration, "test": example.evaluation}
+    for name, power in (("mine", 1.0), ("other", 0.5)):
+        scores = {part: rows.proba**power for part, rows in parts.items()}
+        scores = {part: proba / proba.sum(axis=1, keepdims=True) for part, proba in scores.items()}
+        arrays = {f"{part}_probs": proba for part, proba in scores.items()}
+        arrays |= {f"{part}_labels": rows.truth for part, rows in parts.items()}
+        np.savez(tmp_path / f"{name}.npz", **arrays)
+    page.locator("input[type=file]").first.set_input_files([tmp_path / "mine.npz", tmp_path / "other.npz"])
+    page.get_by_text("is on every page").first.wait_for()
     settled(page)
-    page.get_by_role("link", name="Compare the models").click()
+    go(page, "Repair")
+    open_tab(page, "Candidates")
     page.get_by_role("button", name="All numbers (CSV)", exact=True).wait_for(timeout=180_000)
     settled(page)
     table = pd.read_csv(io.BytesIO(downloaded(page, "All numbers (CSV)")))
     found = table.query("model == 'other' and method == 'Base' and measure == 'tl_ece'")["value"].item()
     # the table sorts the scores, and adds them up in another order
-    assert found == pytest.approx(ece(example.evaluation.labels, softened), rel=1e-12)
+    assert found == pytest.approx(ece(example.evaluation.truth, scores["test"]), rel=1e-12)
     keep_picture(page, "compare-two-models")
 
 
@@ -51,7 +54,7 @@ def test_the_recommended_calibrator_is_one_click_away(open_page):
     example = load_example("two-patients")
     fitting, rows = example.calibration, example.evaluation
     advice = recommend(fitting, fitting.labels, confirm=(rows, rows.labels))
-    assert advice.confirmed == "better"
+    assert advice.confirmation.verdict == "better"
     page = open_page("?example=two-patients")
     loaded = loads(downloaded(page, "Calibrator file (JSON)"))
     assert name_of(loaded) == name_of(advice.calibrator)

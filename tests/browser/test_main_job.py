@@ -98,6 +98,7 @@ def test_main_job(open_page, upload, tmp_path):
         page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     settled(page)
+    open_tab(page, "Class or bin")
     zoom = diagram.zoom(bin_)
     shown = numbers_after(page, IN_BIN)
     assert shown == pytest.approx(zoom.star, abs=5.1e-3)

@@ -147,8 +147,7 @@ def show_candidates(found: Recommendation, names: Mapping[str, str], in_full: Ma
     )
     ui.download(table, "recommendation")
     st.caption(
-        f"Cross-validated on {found.rows_words()}; each interval holds alone. Chosen: the simplest "
-        "within one standard error of both lowest scores. Tick a row to see its effect."
+        f"{ui.escaped(found.chosen)} Each interval holds alone. Tick a row to see its effect.".lstrip()
     )
     for head, without in (("Stopped after the first fold", found.ruled_out), ("Left out", found.left_out)):
         reasons: dict[str, list[str]] = {}
