@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -128,12 +130,13 @@ class Columns:
 
     def _find_roles(self) -> None:
         given, word = self.given, self.word
-        self.numeric = [n for n in word if self[n].dtype.kind in "fiu" and not np.isnan(self[n]).all()]
+        numeric = (n for n in word if self[n].dtype.kind in "fiu" and not np.isnan(self[n]).all())
+        self.numeric = dict.fromkeys(numeric)
         self.fractions = {name for name in self.numeric if not is_whole(self[name])}
         self.side = self._side()
         named = {given.label, given.predicted, given.correct, *given.score}
         side = {name for name in self.side.values() if name is not None}
-        self.free = [n for n in word if n in named or not (n in side or self.is_aside(n))]
+        self.free = dict.fromkeys(n for n in word if n in named or not (n in side or self.is_aside(n)))
         self.classes = [n for n in self.free if n not in self.fractions]
         classes = [name for name in self.classes if name not in named]
         predicted = [n for n in classes if self.is_predicted(n) and not self.called(n, "label", "true")]
@@ -150,7 +153,7 @@ class Columns:
         self.labels = [given.label] if given.label else labels
         used = {*self.predicted, *self.labels, *self.correct} - {*given.score}
         self.scores = [name for name in self.numeric if name in self.free and name not in used]
-        self.unit = [n for n in self.scores if n in self.fractions and is_within(self[n])]
+        self.unit = dict.fromkeys(n for n in self.scores if n in self.fractions and is_within(self[n]))
         truths = {*self.truths.values()} - {*given.score}
         self.scores = [name for name in self.scores if name not in truths]
         written = [name for name in self.scores if word[name] == "calibrated"]
@@ -237,6 +240,28 @@ class Columns:
             if named and flag and not self.is_predicted(name):
                 found |= dict.fromkeys(named, name)
         return found
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {name: at for at, name in enumerate((*self.table.columns, *self.table.matrices))}
+
+    @cached_property
+    def _sorted_names(self) -> tuple[list[str], list[str]]:
+        return sorted(self._positions), sorted(name[::-1] for name in self._positions)
+
+    def around(self, head: str, tail: str) -> tuple[str, ...]:
+        """Return the columns and matrices between whose `head` and `tail` stands any text, in their order.
+
+        Each search is binary, and only names with the rarer of the two ends are compared.
+        """
+        runs = []
+        for names, end in zip(self._sorted_names, (head, tail[::-1]), strict=True):
+            runs.append((names, bisect_left(names, end), bisect_left(names, end + chr(sys.maxunicode))))
+        names, low, high = min(runs, key=lambda run: run[2] - run[1])
+        ended = names[low:high] if names is runs[0][0] else [name[::-1] for name in names[low:high]]
+        least = len(head) + len(tail)
+        found = (n for n in ended if n.startswith(head) and n.endswith(tail) and len(n) >= least)
+        return tuple(sorted(found, key=self._positions.__getitem__))
 
     def label_of(self, roles: Roles) -> str | None:
         """Return the column of the label; None if several columns or a matrix hold it."""

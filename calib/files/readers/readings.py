@@ -264,9 +264,9 @@ def _options(columns: Columns, roles: Roles) -> dict[str, str]:
     scores, positive = roles.probabilities, roles.positive
     head, tail = (commonprefix([name[::step] for name in scores]) for step in (1, -1))
     head, tail = (re.sub(r"[^\W_]*$", "", around) for around in (head, tail))  # up to a separator
-    pattern = f"{head}*{tail[::-1]}"
-    alone = len(scores) > 1 and Given(score=(pattern,)).resolved(columns.table).score == scores
-    found = {"score": pattern if alone else ",".join(scores), "label": ",".join(roles.label)}
+    plain = len(scores) > 1 and "*" not in head + tail
+    alone = plain and columns.around(head, tail[::-1]) == scores
+    found = {"score": f"{head}*{tail[::-1]}" if alone else ",".join(scores), "label": ",".join(roles.label)}
     found |= {"predicted": "" if roles.ranked else roles.predicted or ""}
     found |= {"correct": "" if roles.label else roles.correct or ""}
     words = columns.words(*roles.label) - {*roles.drop_label} if roles.kind == "binary" else frozenset()
