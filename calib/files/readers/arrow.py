@@ -113,12 +113,11 @@ def _table_of_batches(
             progress(n_rows / total, "reading")
     if n_rows == 0:
         raise InputError("the file has no rows")
-    table = pa.Table.from_batches(kept)
+    cells = pa.Table.from_batches(kept).columns[::-1]
     del kept
     held: dict[str, Any] = {}
     for name in usable:
-        column, table = table.column(0), table.remove_column(0)  # which frees it
-        held[name] = column_values(column.combine_chunks())
+        held[name] = column_values(cells.pop().combine_chunks())  # whose memory is then free
     ignored = tuple(name for name in schema.names if name not in held)
     if any(isinstance(values, list) for values in held.values()):
         lists = {name: _cells(values) for name, values in held.items()}

@@ -258,11 +258,11 @@ def _columns(source: Source, limits: Limits, dialect: Dialect, progress: Progres
         del lines
     # A thread of pyarrow lets go of it last. If Python ended meanwhile, it would abort the process.
     let_go.wait(LONGEST_WAIT)
-    table = pa.Table.from_batches(batches, pa.schema(kinds))
+    cells = pa.Table.from_batches(batches, pa.schema(kinds)).columns[::-1]
     del batches
     columns: dict[str, np.ndarray] = {}
     for name, is_number in zip(dialect.names, dialect.numeric, strict=True):
-        column, table = table.column(0), table.remove_column(0)  # which frees it
+        column = cells.pop()  # which frees it
         columns[name] = column.to_numpy() if is_number else _text_or_numbers(column, dialect.decimal, name)
     return Table("csv", columns)
 
