@@ -105,6 +105,10 @@ def of_options() -> Iterator[tuple[str, Callable[..., Any]]]:
     yield "level", lambda a: calib.error_interval(LABELS, PROBA, level=a)
     yield "floor", lambda a: calib.verdict(a, "ECE")
     yield "name", lambda a: calib.verdict(calib.noise_floor(LABELS, PROBA, **few), a)
+    yield "seed of a split", lambda a: Predictions(PROBA, LABELS).split(random_state=a)
+    yield "seed of jitter", lambda a: calib.HistogramBinning(random_state=a).fit(PROBA[:, 1], LABELS == 1)
+    for name in ("calibration_test", "noise_floor", "recommend", "slices"):
+        yield f"seed of {name}", partial(seeded, name)
     yield "models", lambda a: calib.compare_models({"a": a, "b": a}, n_resamples=5)
     yield "pairs", lambda a: calib.compare_models({"a": (a, a)}, n_resamples=5)
     yield "calibrated", lambda a: calib.calibrated_scores(FITTED, a)
@@ -122,6 +126,12 @@ def of_options() -> Iterator[tuple[str, Callable[..., Any]]]:
 
 def fitted(name: str, a: Any, b: Any) -> Any:
     return getattr(calib, name)().fit(a, b)
+
+
+def seeded(name: str, a: Any) -> Any:
+    few = {} if name == "recommend" else {"n_resamples": 5}
+    options = few | NEEDED.get(name, {}) | {"random_state": a}
+    return getattr(calib, name)(LABELS, PROBA, **options)
 
 
 CALLS = dict(of_functions()) | dict(of_options())
@@ -165,3 +175,23 @@ def test_an_estimate_is_a_number():
     assert float(estimate) == estimate.value
     with pytest.raises(InputError, match="Metrics holds several numbers"):
         float(calib.metrics(LABELS, PROBA))
+
+
+def test_a_seed_is_refused_by_its_name():
+    for random_state in ("a", -1, 0.5):
+        with pytest.raises(InputError, match="random_state must be a whole number of at least 0"):
+            calib.noise_floor(LABELS, PROBA, random_state=random_state)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name in dir(calib) if inspect.isclass(each := getattr(calib, name)) and hasattr(each, "fit")],
+)
+def test_a_fit_without_its_arguments_names_the_class(name):
+    cls = getattr(calib, name)
+    required = [each for each in inspect.signature(cls).parameters.values() if each.default is each.empty]
+    unfitted = cls(*[FITTED] * len(required))
+    with pytest.raises(InputError, match=rf"^{name}\.fit: missing a required argument"):
+        unfitted.fit()
+    with pytest.raises(InputError, match=rf"^{name}\.fit: too many positional arguments"):
+        unfitted.fit(*[PROBA] * 9)

@@ -26,7 +26,7 @@ from calib.data.defaults import RANDOM_STATE
 from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import Announcement, Predictions, Scores, Values
 from calib.data.splits import stratified_folds
-from calib.data.validation import check_count
+from calib.data.validation import check_count, random_generator
 from calib.evidence.row_scores import error_share, row_values, weighted_mean
 from calib.evidence.rows import Rows, Source, known_rows
 from calib.stats.bootstrap import paired_intervals_of
@@ -336,7 +336,7 @@ def choose_points_per_bin(
     evidence = _counted(proba, y, sample_weight, cluster)
     problems = evidence.problems(notion, top_k)
     sizes = np.diff(problems.offsets)
-    generator = np.random.default_rng(random_state)
+    generator = random_generator(random_state)
     drawn = generator.permutation(np.flatnonzero(sizes))
     drawn = np.sort(drawn[: max(int(np.searchsorted(sizes[drawn].cumsum(), MOST_PAIRS, "right")), 1)])
     inside = sizes[drawn] * (1.0 - 1.0 / N_FOLDS)

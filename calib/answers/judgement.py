@@ -20,7 +20,7 @@ from calib.base.exceptions import InputError
 from calib.base.results import Drawn, Result, parts
 from calib.data.defaults import RANDOM_STATE
 from calib.data.predictions import TopLabelPrediction, Values
-from calib.data.validation import check_alpha, check_choice, check_count, check_share
+from calib.data.validation import check_alpha, check_choice, check_count, check_share, random_generator
 from calib.evidence.clusters import even_clusters_of
 from calib.evidence.judged_rows import CHOSEN_BY, ChosenBy, JudgedRows
 from calib.stats.intervals import few_clusters_factor, jeffreys_limits
@@ -260,7 +260,7 @@ class Judgement(Drawn):
         """
         check_count(k, "k", 1)
         extra = self._allocated(k)
-        generator = np.random.default_rng(random_state)
+        generator = random_generator(random_state)
         order = generator.permutation(np.flatnonzero(~self.rows.labelled))
         cell = self.rows.cell[order]
         chosen = np.concatenate([order[cell == c][:n] for c, n in enumerate(extra.tolist())])

@@ -27,7 +27,7 @@ from calib.data.kinds import needs_rows
 from calib.data.likeness import Suspected, depends_on
 from calib.data.notions import TOP_NOTIONS, Notion, Strategy
 from calib.data.predictions import Scores, Values, further_column
-from calib.data.validation import check_choice, check_share
+from calib.data.validation import check_choice, check_share, random_generator
 from calib.evidence.clusters import Clusters
 from calib.evidence.group_shares import Groups, Shares
 from calib.evidence.rows import Evidence, Rows, Source, as_evidence
@@ -259,7 +259,7 @@ def _table_of(
     n_bins: int = N_BINS,
     **options: Any,
 ) -> SliceTable:
-    options["random_state"] = np.random.default_rng(options.get("random_state"))
+    options["random_state"] = random_generator(options.get("random_state"))
     options |= {"n_bins": n_bins, "fdr": fdr, "among": sum(len(part.present) for part in parts)}
     table = pd.concat([_own_errors(part, options) for part in parts], ignore_index=True)
     table["above_noise"] = discoveries(table["p_noise"], fdr)

@@ -25,6 +25,7 @@ from sklearn.utils.validation import (
 )
 
 from calib.base.exceptions import InputError
+from calib.calibrators.calibrator import Fittable
 from calib.calibrators.completed_rows import completed, softmax
 from calib.calibrators.multiclass import MulticlassToBinary, fit_rows
 from calib.data.defaults import RANDOM_STATE
@@ -110,7 +111,7 @@ def _check_together(splits: list[tuple[Any, Any]], cluster: np.ndarray) -> None:
             )
 
 
-class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, Fittable):
     """A classifier whose probabilities go through a calibrator.
 
     Parameters

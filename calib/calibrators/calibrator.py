@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -29,7 +32,31 @@ from calib.data.validation import check_columns
 Kinded = TypeVar("Kinded", bound=Announcement)
 
 
-class Calibrator(BaseEstimator):
+class Fittable(BaseEstimator):
+    """An estimator whose `fit` names its own class if arguments are left out or unknown."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "fit" in vars(cls):
+            cls.fit = _bound(vars(cls)["fit"])
+
+
+def _bound(fit: Callable[..., Any]) -> Callable[..., Any]:
+    of = signature(fit)
+
+    @wraps(fit)
+    def bound(self: Any, *args: Any, **named: Any) -> Any:
+        try:
+            of.bind(self, *args, **named)
+        except TypeError as error:
+            takes = ", ".join([*of.parameters][1:])
+            raise InputError(f"{type(self).__name__}.fit: {error}; it takes {takes}") from None
+        return fit(self, *args, **named)
+
+    return bound
+
+
+class Calibrator(Fittable):
     """Base class: what `predict` and its like give back."""
 
     def _strategy(self, whole: bool) -> Strategy:

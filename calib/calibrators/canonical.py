@@ -7,22 +7,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_row_blocks
-from calib.calibrators.calibrator import VectorCalibrator
+from calib.calibrators.calibrator import Fittable, VectorCalibrator
 from calib.data.kinds import check_equal_rows
 from calib.data.notions import PerClass, Strategy
 from calib.data.predictions import Predictions, Scores, Values, labelled, names_given, score_matrix
-from calib.data.validation import as_finite, check_choice, check_columns, check_count
+from calib.data.validation import as_finite, check_choice, check_columns, check_count, random_generator
 
 #: Most cells of a scheme: they are numbered in int64.
 MOST_CELLS = 2**62
 
 
-class SimplexScheme(BaseEstimator):
+class SimplexScheme(Fittable):
     """A partition of the probability simplex into `n_bins_` numbered cells; the base of the three schemes."""
 
     def fit(self, proba: Scores, y: Any = None) -> SimplexScheme:
@@ -260,7 +260,7 @@ class ProjectionScheme(SimplexScheme):
             return (vectors / lengths)[np.arange(n_bins) % len(vectors)]
         if check_choice(self.directions, ("rotating", "random"), "directions") == "rotating":
             return -np.eye(self.n_classes_)[np.arange(n_bins) % self.n_classes_]
-        normal = np.random.default_rng(self.random_state).standard_normal((n_bins, self.n_classes_))
+        normal = random_generator(self.random_state).standard_normal((n_bins, self.n_classes_))
         return normal / np.linalg.norm(normal, axis=1, keepdims=True)
 
     def _assign(self, block: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.curves import Steps
-from calib.data.validation import check_choice, check_count, check_share
+from calib.data.validation import check_choice, check_count, check_share, random_generator
 from calib.data.weights import RowWeights, effective_rows
 from calib.evidence.binning import assign_bins, equal_mass_cuts, sorted_cuts
 
@@ -173,7 +173,7 @@ class HistogramBinning(BinaryCalibrator):
         randomized = check_choice(self.ties, ("group", "randomize"), "ties") == "randomize"
         n_bins = self.bins_for(len(scores))
         check_share(self.delta, "delta", 1e-10)
-        random = np.random.default_rng(self.random_state)
+        random = random_generator(self.random_state)
         order = np.lexsort((random.random(len(scores)), scores)) if randomized else np.argsort(scores)
         scores, outcomes = scores[order], outcomes[order]
         if not weights.differ and not randomized:

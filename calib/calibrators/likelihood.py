@@ -76,7 +76,7 @@ def warn_early(optimum: Optimum) -> None:
         f"optimum (gradient norm {optimum.gradient_norm:.2g}); the fit is usable, and a stronger ridge makes "
         "it converge",
         ConvergenceWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
 
 

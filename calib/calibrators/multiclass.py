@@ -337,7 +337,7 @@ class MulticlassToBinary(Calibrator):
             problems = rows.problems(self.notion, top_k)
         long = effort_words(self, problems.n_samples, shape.n_classes)
         if long:
-            warnings.warn(long, LongFitWarning, stacklevel=2)
+            warnings.warn(long, LongFitWarning, stacklevel=3)
 
         def fit_entries(source: BinaryProblems, index: int) -> Any:
             fitted = clone(self.binary_calibrator)

@@ -81,10 +81,10 @@ class LogScaling(VectorCalibrator):
         n_samples, n_classes = matrix.shape
         overfit = self.overfit_words(n_samples, n_classes)
         if overfit:
-            warnings.warn(overfit, TooManyParametersWarning, stacklevel=2)
+            warnings.warn(overfit, TooManyParametersWarning, stacklevel=3)
         long = effort_words(self, n_samples, n_classes)
         if long:
-            warnings.warn(long, LongFitWarning, stacklevel=2)
+            warnings.warn(long, LongFitWarning, stacklevel=3)
         least = min(map_threads(lambda rows: least_positive(matrix[rows]), row_blocks(*matrix.shape)))
         self.class_names_ = names
         self.n_classes_, self.floor_ = n_classes, floor_of(least, n_classes)

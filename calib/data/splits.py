@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from calib.data.validation import random_generator
+
 #: Roles of further columns: ids of rows, and cross-validation folds.
 ID, FOLD = "id", "fold"
 
@@ -26,7 +28,7 @@ def in_order_of_strata(labels: np.ndarray, unit: np.ndarray, random_state: Any) 
     """Return units sorted by class, in random order inside a class: every k-th unit is a stratified draw."""
     strata = labels if labels.ndim == 1 else labels.sum(axis=1)
     first = np.unique(unit, return_index=True)[1]
-    shuffled = np.random.default_rng(random_state).permutation(len(first))
+    shuffled = random_generator(random_state).permutation(len(first))
     return shuffled[np.argsort(strata[first][shuffled], kind="stable")]
 
 

@@ -402,6 +402,17 @@ def check_count(value: object, name: str, least: int = 1) -> int:
     return int(value)
 
 
+def random_generator(random_state: Any, *streams: int) -> np.random.Generator:
+    """Return the generator of a seed, or of one of its streams, or raise `InputError`."""
+    try:
+        return np.random.default_rng((random_state, *streams) if streams else random_state)
+    except (TypeError, ValueError):
+        raise InputError(
+            "random_state must be a whole number of at least 0, a numpy.random.Generator or None; got "
+            f"{random_state!r}"
+        ) from None
+
+
 def check_choice(value: Any, allowed: Sequence[Any], name: str) -> Any:
     if value not in allowed:
         *words, last = (f'"{word}"' if isinstance(word, str) else repr(word) for word in allowed)

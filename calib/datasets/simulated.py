@@ -12,6 +12,7 @@ from scipy.special import expit, logit, softmax
 from calib.base.parallel import map_threads
 from calib.data.defaults import RANDOM_STATE
 from calib.data.predictions import Predictions
+from calib.data.validation import random_generator
 from calib.datasets.example import COVER_TYPES, EXAMPLE_TITLES, Example
 
 #: Rows that one random stream draws: a seed gives the same rows on every machine.
@@ -110,7 +111,7 @@ def perfect(
     n_samples, n_classes, random_state
         Evaluation rows, classes and the seed.
     """
-    rng = np.random.default_rng(random_state)
+    rng = random_generator(random_state)
 
     def draw(n: int) -> Predictions:
         proba = softmax(4.0 * rng.standard_normal((n, n_classes)), axis=1)
@@ -135,7 +136,7 @@ def many_classes(
     The i-th class is predicted in proportion to (i + 4) ** -0.9. Families of ten classes are mostly confused
     among themselves. Half as many rows again are drawn for calibration.
     """
-    population = np.random.default_rng((random_state, 2))
+    population = random_generator(random_state, 2)
     tilt = population.normal(0.0, 0.15, n_classes)
     frequency = (np.arange(n_classes) + 4.0) ** -0.9
     frequency /= frequency.sum()
@@ -175,7 +176,7 @@ def three_classes(
     """
     sets = []
     for stream, n_rows in enumerate((n_calibration, n_evaluation)):
-        rng = np.random.default_rng((random_state, stream))
+        rng = random_generator(random_state, stream)
         altitude, soil, rain = rng.standard_normal((3, n_rows))
         logits = np.column_stack(
             [1.4 * altitude + 0.9 * soil - 0.3, 0.3 * rain, 1.3 * rain - 1.9 * altitude - 1.4]
@@ -217,11 +218,11 @@ def four_networks(
     and a small shift for each class; "one bad class" adds much to one class. `focal` shrinks all logits, as
     training with the focal loss does. `n_classes` is above 3; the paper's data sets have 10 and 100.
     """
-    shifts = np.random.default_rng((random_state, 2)).normal(0.0, 0.15, (len(NETWORKS), n_classes))
+    shifts = random_generator(random_state, 2).normal(0.0, 0.15, (len(NETWORKS), n_classes))
     spread = 7.0 if n_classes <= 10 else 5.5
     pairs: dict[str, list[Predictions]] = {name: [] for name in NETWORKS}
     for stream, n_rows in enumerate((n_calibration, n_evaluation)):
-        rng = np.random.default_rng((random_state, stream))
+        rng = random_generator(random_state, stream)
         true = spread * rng.standard_normal((n_rows, n_classes))
         labels = draw_labels(softmax(true, axis=1), rng)
         for (name, factor), shift in zip(NETWORKS.items(), shifts, strict=True):
@@ -301,8 +302,8 @@ def covtype_simulated(
         np.put_along_axis(votes, label[:, None], _VOTES[index][:, None], axis=1)
         return Predictions(votes / _TREES, np.where(hit, label, other), COVER_TYPES), truth
 
-    calibration, _ = draw(n_calibration, np.random.default_rng((random_state, 0)))
-    evaluation, truth = draw(n_evaluation, np.random.default_rng((random_state, 1)))
+    calibration, _ = draw(n_calibration, random_generator(random_state, 0))
+    evaluation, truth = draw(n_evaluation, random_generator(random_state, 1))
     return _example(
         "covtype-simulated",
         calibration,
@@ -388,7 +389,7 @@ def judged_answers(
     the answers are good. The judge passes 97 % of the good answers and 30 % of the bad ones, with higher
     confidence if it is right about a good answer.
     """
-    random = np.random.default_rng(random_state)
+    random = random_generator(random_state)
     good = random.random(n_rows) < 0.84
     passes = random.random(n_rows) < np.where(good, 0.97, 0.3)
     steps = np.array([0.7, 0.8, 0.9, 0.95, 1.0])

@@ -21,6 +21,7 @@ from calib.calibrators.canonical import (
 from calib.data.defaults import RANDOM_STATE
 from calib.data.kinds import check_equal_rows
 from calib.data.predictions import Predictions
+from calib.data.validation import random_generator
 from calib.diagrams.style import (
     LINES,
     OKABE_ITO,
@@ -157,7 +158,7 @@ def sample_rows(n_samples: int, most: int = 1000, random_state: int = RANDOM_STA
     """Rows to draw as points: all of them, or `most` chosen at random, ascending."""
     if n_samples <= most:
         return np.arange(n_samples)
-    return np.sort(np.random.default_rng(random_state).choice(n_samples, most, replace=False))
+    return np.sort(random_generator(random_state).choice(n_samples, most, replace=False))
 
 
 def cell_outlines(scheme: SimplexScheme) -> dict[int, np.ndarray]:

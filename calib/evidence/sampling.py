@@ -16,7 +16,7 @@ from scipy.linalg.lapack import dpstrf
 from scipy.special import bdtr, ndtr, ndtri
 
 from calib.base.parallel import map_threads, one_blas_thread
-from calib.data.validation import check_count
+from calib.data.validation import check_count, random_generator
 from calib.evidence.binning import BinaryProblems, BinStatistics
 from calib.evidence.clusters import Dependence
 
@@ -251,7 +251,7 @@ def resample(
     n_resamples = check_count(n_resamples, "n_resamples")
     size = int(np.clip(BLOCK_ELEMENTS // max(width, 1), 1, 256))
     sizes = [min(size, n_resamples - done) for done in range(0, n_resamples, size)]
-    generators = np.random.default_rng(random_state).spawn(len(sizes))
+    generators = random_generator(random_state).spawn(len(sizes))
     tasks = list(zip(generators, sizes, strict=True))
     results: list[T] = []
     batch = len(tasks) if progress is None else os.cpu_count() or 1

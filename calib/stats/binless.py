@@ -17,7 +17,7 @@ from calib.base.results import Result
 from calib.data.defaults import LEVEL, N_RESAMPLES, RANDOM_STATE
 from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import Scores, Values, score_matrix
-from calib.data.validation import check_choice, check_count, check_level
+from calib.data.validation import check_choice, check_count, check_level, random_generator
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.clusters import too_few
 from calib.evidence.rows import Evidence, Rows, Source, as_evidence
@@ -597,7 +597,7 @@ def _kernel_test(
     n_samples = len(proba)
     if n_samples < 2:
         raise InputError('test="skce" compares pairs of rows; got 1 row')
-    generator = np.random.default_rng(random_state)
+    generator = random_generator(random_state)
     order = _drawn_rows(n_samples, generator)
     return _test_of_pairs(evidence.labels[order], proba[order], n_samples, n_resamples, generator)
 
@@ -610,7 +610,7 @@ def compared_rows(
         return None
     assert isinstance(evidence, Rows)
     proba = score_matrix(evidence.predictions)
-    order = _drawn_rows(len(proba), np.random.default_rng(random_state))
+    order = _drawn_rows(len(proba), random_generator(random_state))
     return evidence.labels[order], proba[order]
 
 
@@ -623,7 +623,7 @@ def kernel_test(
     random_state: int = RANDOM_STATE,
 ) -> CalibrationTest:
     """Compute "skce" of `calibration_test` from the `compared_rows` of `n_samples` rows and the same seed."""
-    generator = np.random.default_rng(random_state)
+    generator = random_generator(random_state)
     _drawn_rows(n_samples, generator)  # as they were drawn: what is drawn next is then the same, too
     return _test_of_pairs(labels, proba, n_samples, n_resamples, generator)
 

@@ -18,7 +18,7 @@ from calib.base.results import Drawn, Result
 from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.notions import Notion, Strategy
 from calib.data.predictions import Scores, Values
-from calib.data.validation import check_choice, check_norm
+from calib.data.validation import check_choice, check_norm, random_generator
 from calib.evidence.binning import BinStatistics
 from calib.evidence.clusters import too_few
 from calib.evidence.rows import Evidence, Rows, Source, as_evidence, known_rows
@@ -327,7 +327,7 @@ def problem_floors(
     """
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
     cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, variance=True)
-    random = np.random.default_rng(random_state)
+    random = random_generator(random_state)
     options: dict[str, Any] = {"owner": owner, "progress": progress}
     floors = _floors_of(cells, evidence.draw_each(cells), n_resamples, random, **options)
     if fdr is None:

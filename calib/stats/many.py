@@ -14,7 +14,7 @@ from calib.base.exceptions import InputError
 from calib.base.parallel import map_threads
 from calib.data.defaults import LEVEL, RANDOM_STATE
 from calib.data.predictions import Values
-from calib.data.validation import as_clusters, as_finite, check_level
+from calib.data.validation import as_clusters, as_finite, check_level, random_generator
 from calib.data.weights import row_weights
 from calib.evidence.clusters import Clusters, even_clusters
 from calib.evidence.rows import Rows
@@ -125,7 +125,7 @@ def _critical_value(
     """Quantile of the largest standardised difference of two methods, all expectations being equal."""
     check_level(level)
     eigenvalues, axes = np.linalg.eigh(values @ values.T)
-    generator = np.random.default_rng(random_state)
+    generator = random_generator(random_state)
     drawn = generator.normal(size=(DRAWS, len(values)))
     if free is not None:
         drawn /= np.sqrt(generator.chisquare(free, (DRAWS, 1)) / free)
