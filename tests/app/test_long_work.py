@@ -83,7 +83,7 @@ def test_a_page_goes_on_without_what_it_awaits(recommending):
     assert len(bars(app)) == 1
     app.toggle(key="make-report").set_value(False).run()
     recommending.released.set()
-    assert " is chosen among " in words(wait_for_results(app))
+    assert " left out of the choice " in words(wait_for_results(app))
     assert recommending.ended.is_set()
 
 

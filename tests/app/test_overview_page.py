@@ -87,7 +87,7 @@ def test_every_page_names_the_same_calibrator(data, tmp_path, monkeypatch):
         Project("generated", evaluation, calibration).save(tmp_path / "project.zip")
         monkeypatch.setenv("CALIB_PROJECT", str(tmp_path / "project.zip"))
     app = open_page("pages/views/overview.py", **example)
-    (said,) = (item.value for item in app.markdown if " is chosen among " in item.value)
+    (said,) = (item.value for item in app.markdown if " left out of the choice " in item.value)
     assert ("Use your own predictions" in [button.label for button in app.button]) == bool(example)
     fitted = [name for name, method in app.session_state["methods"].items() if method.choices > 1]
     assert said.startswith(f"**`` {fitted[0]} `` " if fitted else f"**{LEAVE}**")

@@ -90,7 +90,7 @@ def test_results_are_shortened_not_their_arrays():
 #: Public dataclasses that are given to functions, or parts of a result whose table lists them.
 NO_RESULTS = {
     *("BinaryPrediction", "ConfidencePrediction", "MultilabelPrediction", "Predictions", "TopKPrediction"),
-    *("TopLabelPrediction", "Example", "Fallback", "Finding", "Gap"),
+    *("TopLabelPrediction", "Example", "Check", "Fallback", "Finding", "Gap"),
     *("ReportInput", "ValidityCells"),
 }
 
