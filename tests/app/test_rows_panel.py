@@ -65,7 +65,7 @@ def listed(app) -> pd.DataFrame:
 
 
 def same_rows(app, mask) -> None:
-    """Rows are those of the file, each with its id and text, the most wrong first."""
+    """The rows of the file are listed with id and text, the most wrong first."""
     expected = TEST[mask]
     assert f"**{len(expected):,}** rows" in words(app)
     shown = listed(app)
