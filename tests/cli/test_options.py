@@ -27,48 +27,44 @@ READING = [
 ]
 
 
-def drawn(name: str, n: int):
-    """`n` choices of two options and columns of a table, the same ones in every run."""
-    pairs = [*itertools.product(itertools.combinations(OPTIONS, 2), itertools.permutations(TABLES[name], 2))]
-    for at in np.random.default_rng(2).permutation(len(pairs))[:n]:
-        yield dict(zip(*pairs[at], strict=True))
+def tried(folder):
+    """Files of the tables, each with some choices of two options and columns, the same ones in every run."""
+    for name, columns in TABLES.items():
+        file = folder / f"{name}.csv"
+        pd.DataFrame(columns).to_csv(file, index=False)
+        pairs = [*itertools.product(itertools.combinations(OPTIONS, 2), itertools.permutations(columns, 2))]
+        for at in np.random.default_rng(2).permutation(len(pairs))[:5]:
+            given = dict(zip(*pairs[at], strict=True))
+            yield file, given, [word for option, column in given.items() for word in (f"--{option}", column)]
 
 
 @pytest.mark.parametrize("command", READING)
 def test_every_option_is_used_or_refused_by_every_command(command, tmp_path):
     used = 0
-    for name, columns in TABLES.items():
-        file = tmp_path / f"{name}.csv"
-        pd.DataFrame(columns).to_csv(file, index=False)
-        for given in drawn(name, 5):
-            words = [word for option, column in given.items() for word in (f"--{option}", column)]
-            needed = {action.dest for action in parser().commands[command]._actions if action.required}
-            words += [*REQUIRED.get(command, ()), *("-o", "out") * ("output" in needed)]
-            first = [str(file)] if {"file", "files"} & needed else ["--data", str(file)]
-            options = parser().parse_args([command, *first * (1 + ("state" in needed)), *words])
-            try:
-                rows = read_rows(changed(options, file=str(file)), labelled=command != "apply")
-            except InputError:
-                continue
-            used += 1
-            assert {option: column_of(rows.roles, option) for option in given} == given
+    for file, given, words in tried(tmp_path):
+        needed = {action.dest for action in parser().commands[command]._actions if action.required}
+        words += [*REQUIRED.get(command, ()), *("-o", "out") * ("output" in needed)]
+        first = [str(file)] if {"file", "files"} & needed else ["--data", str(file)]
+        options = parser().parse_args([command, *first * (1 + ("state" in needed)), *words])
+        try:
+            rows = read_rows(changed(options, file=str(file)), labelled=command != "apply")
+        except InputError:
+            continue
+        used += 1
+        assert {option: column_of(rows.roles, option) for option in given} == given
     assert used > 2
 
 
 def test_check_shows_the_columns_that_options_name(capsys, tmp_path):
     used = 0
-    for name, columns in TABLES.items():
-        file = tmp_path / f"{name}.csv"
-        pd.DataFrame(columns).to_csv(file, index=False)
-        for given in drawn(name, 5):
-            words = [word for option, column in given.items() for word in (f"--{option}", column)]
-            code, data, _ = run(capsys, "check", file, *words)
-            if code:
-                continue
-            used += 1
-            (part,) = data["parts"].values()
-            roles = {(each["role"], each["column"]) for each in part["roles"]}
-            assert {column for _, column in roles} >= set(given.values()), (name, given, roles)
+    for file, given, words in tried(tmp_path):
+        code, data, _ = run(capsys, "check", file, *words)
+        if code:
+            continue
+        used += 1
+        (part,) = data["parts"].values()
+        roles = {(each["role"], each["column"]) for each in part["roles"]}
+        assert {column for _, column in roles} >= set(given.values()), (file, given, roles)
     assert used > 2
 
 
