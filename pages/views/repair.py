@@ -170,8 +170,9 @@ else:
             st.markdown(effect_words(after.name, results.ask(confirm_choice, base, after)))
         if data.is_divided:
             st.caption(
-                f"Chosen on {data.calibration.n_samples:,} of your rows, drawn at random. Shown here, before "
-                f"and after: the other {data.evaluation.n_samples:,}. The calibrator file is fitted on all."
+                f"Chosen on {data.calibration.n_samples:,} of your rows, drawn at random; tested on each "
+                f"fifth of them without it, and on the other {data.evaluation.n_samples:,}, which are "
+                "shown here before and after. The calibrator file is fitted on all."
             )
         if after is not None:
             helps = bool(recommendation) and after.name == proposed
