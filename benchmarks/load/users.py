@@ -103,7 +103,7 @@ class User:
         self.go("reliability")
         with self.clicking("download"):
             self.visitor.open("Save")
-            self.visitor.press("Figure (HTML)")
+            self.visitor.press("Picture (HTML)")
             time.sleep(LATENCY)
             for button, _ in self.visitor.named("download_button"):
                 answer = self.visitor.web.get(self.visitor.url + button.url, timeout=visitor.PATIENCE)

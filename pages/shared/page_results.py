@@ -15,6 +15,7 @@ import pandas as pd
 
 import calib
 from calib import Predictions, answers, diagrams, stats
+from calib.answers.conclusion import Conclusion
 from calib.answers.confirmation import confirm_choice
 from calib.answers.costly_actions import choose_actions
 from calib.answers.cuts import LEAST_ROWS
@@ -131,6 +132,11 @@ def _asked(function: Callable[..., Any], of: tuple[Any, ...], options: Mapping[s
 
 
 _shared, _own = kept()(_asked), kept(rows=True)(_asked)
+
+
+def conclusion(method: Method) -> Conclusion:
+    """Return what every page says of a method, whatever number of bins its figures have."""
+    return ask(calib.conclude, method)
 
 
 @kept()

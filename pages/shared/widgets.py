@@ -15,7 +15,6 @@ from streamlit.column_config import Column, NumberColumn
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.elements.lib.column_types import ColumnConfig
 
-from calib import conclude
 from calib.answers.metric_tables import HOW_SURE, Assessment, metric_frame, metric_texts
 from calib.base.results import Result
 from calib.data.defaults import N_BINS
@@ -140,11 +139,8 @@ def next_line(page: str) -> None:
     order = list(steps)
     before = {"Groups": "Reliability", "Validity": "Repair"}.get(page, page)
     following = order[order.index(before) + 1 :]
-    n_bins = int(st.session_state.get("bins", N_BINS))
     several_true = "every label" in data.kind.has
-    if "Reliability" in following and (
-        several_true or not results.ask(conclude, base, n_bins=n_bins).rejected
-    ):
+    if "Reliability" in following and (several_true or not results.conclusion(base).rejected):
         following.remove("Reliability")
     if not data.has_rows:
         following = [name for name in following if name in ("Overview", "Reliability")]

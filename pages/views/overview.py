@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from calib import calibration_slope, conclude, reliability_diagram
+from calib import calibration_slope, reliability_diagram
 from calib.answers.conclusion import Conclusion
 from calib.answers.metric_tables import how_assessed
 from calib.data.defaults import N_BINS
@@ -40,7 +40,7 @@ def show_answer() -> None:
             error = ece_of(data.kind)[main_error]
             st.header(verdict(results.floor(base, main_error, n_bins), error.title), anchor=False)
         else:
-            show_verdict(results.ask(conclude, base, n_bins=n_bins))
+            show_verdict(results.conclusion(base))
         if data.example is not None and st.button("Use your own predictions", icon=":material/upload_file:"):
             st.switch_page("pages/views/data.py")
     if several_true:

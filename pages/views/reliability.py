@@ -98,7 +98,8 @@ def show() -> None:
     n_bins = int(st.session_state["bins"])
     diagram = results.ask(reliability_diagram, method, n_bins=n_bins)
     by_class = lacks(data.kind, "notion:top-label") is None
-    table = results.ask(class_table, method, n_bins=n_bins) if by_class else None
+    concluded = {"conclusion": results.conclusion(method)} if by_class else {}
+    table = results.ask(class_table, method, n_bins=n_bins, **concluded) if by_class else None
     keep_in_address("bin", [ALL, *diagram.pooled.bin.tolist()], ALL)
     if table is not None:
         keep_in_address("class", [ALL, *range(len(table.share))], int(table.order[0]))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from calib import conclude, diagrams, reliability_diagram
+from calib import diagrams, reliability_diagram
 from calib.data.defaults import N_BINS
 from calib.data.kinds import lacks
 from calib.diagrams.living_picture import FILES, living_picture, picture_html
@@ -76,7 +76,7 @@ def show_picture(
     n_bins = int(st.session_state.get("bins", N_BINS))
     shown = [base] if after is None or after.name == BASE else [base, after]
     by_class = lacks(data.kind, "notion:top-label") is None
-    named = tuple(results.ask(conclude, base, n_bins=N_BINS).named) if by_class else ()
+    named = tuple(results.conclusion(base).named) if by_class else ()
     packed = results.ask(
         living_picture,
         *shown,
@@ -149,7 +149,7 @@ def show_static(key: str, method: Method, n_bins: int) -> None:
     by_class = lacks(data.kind, "notion:top-label") is None
     diagram = results.ask(reliability_diagram, method, n_bins=n_bins)
     panels: tuple[Panel, ...] = ("pooled", "classes") if by_class else ("pooled",)
-    named = results.ask(conclude, methods()[BASE], n_bins=N_BINS).named if by_class else ()
+    named = results.conclusion(methods()[BASE]).named if by_class else ()
     for column, panel in zip(st.columns(len(panels)), panels, strict=True):
         with column:
             ui.chart(
