@@ -10,10 +10,8 @@ import numpy as np
 
 #: Power: share of samples in which the smallest detectable difference is detected.
 POWER = 0.8
-
 #: Gap that tables plan for: five points.
 PLANNED_GAP = 0.05
-
 #: Numbers and widths up to this are 0 but for rounding.
 ROUNDING = 1e-12
 

@@ -30,7 +30,6 @@ except ImportError:
 
 #: Seconds for which a process waits for another one that changes the same file.
 PATIENCE = 60.0
-
 #: Start and end of the names of partial files; other machines may not see locks in a shared folder.
 MINE, ENDING = f".calib-{zlib.crc32(platform.node().encode()):08x}-", ".partial"
 

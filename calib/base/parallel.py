@@ -15,20 +15,15 @@ import numpy as np
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
 #: Elements of a block of rows: it fits a processor's cache, and thread switching costs little beside it.
 BLOCK = 131_072
-
 #: Bytes of a line of a processor's cache.
 LINE = 64
-
 #: Threads at a time, one per processor that this process may run on.
 WORKERS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Shared:
-    """The threads that all calls share, those inside a call, and the limit of BLAS with its users."""
-
     def __init__(self) -> None:
         self.renew()
         if hasattr(os, "register_at_fork"):  # threads do not live on in a forked child
@@ -116,7 +111,6 @@ def row_blocks(n_rows: int, row_width: int = 1, n_elements: int = BLOCK) -> list
 
 
 def map_row_blocks(function: Callable[[np.ndarray], np.ndarray], matrix: np.ndarray) -> np.ndarray:
-    """Apply `function` to blocks of rows of `matrix` in parallel and join the results along rows."""
     width = matrix[0].size if matrix.ndim > 1 and len(matrix) else 1
     slices = row_blocks(len(matrix), width)
     first = function(matrix[slices[0]])

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 
 from calib.base.exceptions import InputError
 from calib.calibrators.calibrator import VectorCalibrator
+from calib.data.matrices import check_sums
 from calib.data.predictions import Scores, Values, labelled, names_given, score_matrix
 from calib.data.validation import as_class_scores, plain
 
@@ -88,12 +89,9 @@ class ForeignCalibrator(VectorCalibrator):
             found = np.column_stack([1.0 - found, found])
         if found.shape != matrix.shape:
             raise InputError(f"{self.title} gave shape {found.shape} for rows of shape {matrix.shape}")
-        checked = as_class_scores(found, f"what {self.title} gave").astype(np.float64)
-        sums = checked.sum(axis=1)
-        if np.abs(sums - 1.0).max() > 1e-3:
-            worst = int(np.abs(sums - 1.0).argmax())
-            raise InputError(f"the probabilities {self.title} gave sum to {sums[worst]:.6g} in row {worst}")
-        return checked / sums[:, None]
+        what = f"what {self.title} gave"
+        checked = as_class_scores(found, what).astype(np.float64)
+        return checked / check_sums(checked, what, "It cannot be compared.")[:, None]
 
     def _asked(self, what: str, method: Any, *inputs: np.ndarray) -> Any:
         """Call a method of another package, which may raise any error."""

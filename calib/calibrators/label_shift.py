@@ -17,7 +17,7 @@ from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.calibrator import VectorCalibrator, checked_matrix
-from calib.data.matrices import highest
+from calib.data.matrices import ROW_SUM_TOLERANCE, check_sums, highest
 from calib.data.predictions import Scores, Values, score_matrix
 from calib.data.validation import (
     as_finite,
@@ -32,12 +32,8 @@ from calib.data.weights import RowWeights
 
 #: EM ends when no share changes by more than `CLOSE`, or after `ROUNDS` rounds.
 CLOSE, ROUNDS = 1e-10, 2_000
-
 #: Probability that any interval of the shares misses.
 ALPHA = 0.05
-
-#: Largest distance of a row's sum from 1.
-SUM_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -294,7 +290,6 @@ class LabelShiftCorrection(VectorCalibrator):
         return replace(shift, weights=weights)
 
     def _seen(self, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean and variance of the method's data: probabilities, or predicted classes."""
         if self.method == "em":
             return matrix.mean(axis=0), matrix.var(axis=0)
         share = np.bincount(highest(matrix)[0], minlength=self.n_classes_) / len(matrix)
@@ -357,7 +352,7 @@ def as_shares(given: Any, n_classes: int, names: Any, what: str) -> np.ndarray:
             shares = np.array([1.0 - shares[0], shares[0]])
     if len(shares) != n_classes:
         raise InputError(f"{what} needs a share for each of {n_classes} classes; got {len(shares)}")
-    if (shares < 0.0).any() or abs(shares.sum() - 1.0) > SUM_TOLERANCE:
+    if (shares < 0.0).any() or abs(shares.sum() - 1.0) > ROW_SUM_TOLERANCE:
         raise InputError(
             f"{what} must be shares between 0 and 1 that sum to 1; got a sum of {shares.sum():g} and a least "
             f"share of {shares.min():g}"
@@ -418,11 +413,5 @@ def _em_variance(proba: np.ndarray, source: np.ndarray, weights: np.ndarray) -> 
 
 def _distributions(proba: Scores) -> np.ndarray:
     matrix = score_matrix(proba, "proba").astype(np.float64)
-    sums = matrix.sum(axis=1)
-    if (np.abs(sums - 1.0) > SUM_TOLERANCE).any():
-        row = int(np.abs(sums - 1.0).argmax())
-        raise InputError(
-            f"label-shift correction needs rows that sum to 1; row {row} sums to {sums[row]:.4g}. Use a "
-            "calibrator of the whole vector, or normalize=True."
-        )
-    return matrix / sums[:, None]
+    advice = "A label-shift correction needs a calibrator of the whole vector, or normalize=True."
+    return matrix / check_sums(matrix, "proba", advice)[:, None]

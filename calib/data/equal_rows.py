@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ import pandas as pd
 from calib.base.parallel import WORKERS, map_threads, row_blocks
 from calib.data.likeness import (
     ROWS_PER_GRADE,
+    Claims,
     Residuals,
     Suspected,
     clusters_of_column,
@@ -30,8 +31,6 @@ MAX_COLUMNS = 8
 MAX_KEYS = 1024
 #: Rows of equal scores are copies if their outcomes would agree by chance with at most this probability.
 CHANCE = 1e-4
-#: Rows whose score is nearer to 0 or 1 are no evidence of copies: they agree anyway.
-LEAST_DOUBT = 1e-4
 #: Copies may disagree at most this often, relative to what chance would give.
 MAX_DISAGREEING = 0.1
 #: Smallest overlap that is reported, as a multiple of how many different rows have equal scores.
@@ -67,9 +66,7 @@ class Overlap:
 
 def row_keys(rows: Any, decimals: int = DECIMALS) -> np.ndarray:
     """Return a 64-bit hash of the rounded scores of each row, (n,) uint64."""
-    beside: Sequence[np.ndarray] = ()
-    if "class" in rows.has:
-        beside = (rows.label, rows.confidence)
+    beside: Sequence[np.ndarray] = (rows.label, rows.confidence) if "class" in rows.has else ()
     if rows.kind == "top-k":
         beside = [rows.ranked[:, place] for place in _some(rows.ranked.shape[1])]
     return keys_of(getattr(rows, rows.scored_by), beside, decimals)
@@ -104,25 +101,7 @@ def mixed(bits: np.ndarray) -> np.ndarray:
 
 
 def smallest_keys(rows: Any) -> np.ndarray:
-    """Return the smallest of the `row_keys`, ascending, at most `MAX_KEYS`."""
     return np.sort(row_keys(rows))[:MAX_KEYS]
-
-
-class Claims(NamedTuple):
-    """The one claim about each labelled row."""
-
-    score: np.ndarray  #: (n,) float64: Score of an event, or of the predicted class
-    outcome: np.ndarray  #: (n,) bool: Whether it happened
-    label: np.ndarray  #: (n,) int64: Number of the true label
-    predicted: np.ndarray | None = None  #: (n,) int64: Predicted class
-
-    def take(self, rows: np.ndarray) -> Claims:
-        predicted = None if self.predicted is None else self.predicted[rows]
-        return Claims(self.score[rows], self.outcome[rows], self.label[rows], predicted)
-
-    def doubtful(self) -> np.ndarray:
-        """Return the rows whose score is not within `LEAST_DOUBT` of 0 or 1."""
-        return np.flatnonzero(np.minimum(self.score, 1.0 - self.score) > LEAST_DOUBT)
 
 
 def claims_of(rows: Any) -> Claims | None:
@@ -165,7 +144,6 @@ def exact_copies(rows: Any) -> np.ndarray | None:
 
 
 def copies_of(keys: np.ndarray, claims: Claims) -> np.ndarray | None:
-    """Return `exact_copies` of rows, given their keys in `ALL_DECIMALS`."""
     mixed = np.random.default_rng(0).permutation(claims.doubtful())  # rows may be sorted by their outcome
     order = mixed[np.argsort(keys[mixed], kind="stable")]
     follows = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
@@ -281,20 +259,18 @@ def suspected_of(
     claims: Claims, keys: np.ndarray, matrix: np.ndarray, columns: pd.DataFrame | None
 ) -> Suspected | None:
     """Return what `suspected_in` finds in a further column, else in equal scores, else in similar scores."""
-    score, outcome, label, predicted = claims
     if columns is not None:
-        classes = [label] if predicted is None else [label, predicted]
-        found = suspected_columns(score, outcome, predicted, classes, columns)
+        found = suspected_columns(claims, columns)
         if found and noticeable(found[0].cluster) is not None:
             return replace(found[0], others=tuple(found[1:]))
     which, clusters = "rows of equal scores", None
     if not pd.Index(keys).is_unique:
-        clusters = questions_of(keys, score, outcome, predicted)
+        clusters = questions_of(keys, claims)
     if clusters is None:
         which, clusters = "rows of the same label and nearly equal scores", near_copies(matrix, claims)
     if clusters is None or noticeable(clusters) is None:
         return None
-    return Suspected("", which, clusters, Residuals.of(score, outcome, predicted).effect(clusters))
+    return Suspected("", which, clusters, claims.residuals().effect(clusters))
 
 
 def counted_together(rows: Any, column: str) -> Any:
@@ -311,7 +287,6 @@ def counted_together(rows: Any, column: str) -> Any:
 
 
 def noticeable(clusters: np.ndarray | None) -> np.ndarray | None:
-    """Return clusters if they change intervals noticeably, else None."""
     return None if clusters is None or design_effect(clusters) < LEAST_EFFECT else clusters
 
 

@@ -67,17 +67,13 @@ KINDS: dict[str, Kind] = {
     )
 }
 
-#: Notions of calibration, and what each needs.
-_NOTIONS = {
-    "confidence": "confidence",
-    "top-label": "class",
-    "class-wise": "scores",
-    "top-k-confidence": "ranks",
-    "top-k-label": "ranks",
-}
 #: What needs which ingredients; `calib.stats.measures` has the measures'.
 NEEDS: dict[str, tuple[str, ...]] = {
-    **{f"notion:{notion}": (_NOTIONS[notion],) for notion in NOTIONS},
+    "notion:confidence": ("confidence",),
+    "notion:top-label": ("class",),
+    "notion:class-wise": ("scores",),
+    "notion:top-k-confidence": ("ranks",),
+    "notion:top-k-label": ("ranks",),
     "calibrator:one score": ("one score", "confidence"),
     "calibrator:whole vector": ("vector",),
     "tests without bins": ("confidence", "event"),

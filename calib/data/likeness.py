@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,12 +17,32 @@ from calib.data.times import BLOCKS, N_BLOCKS, blocks_of, dates_of, is_time
 
 #: Most quantile grades of the score of a predicted class, and fewest rows of a grade.
 MAX_GRADES, ROWS_PER_GRADE = 10, 50
-
 #: Fewest clusters that can show how far their rows depend on each other.
 MIN_CLUSTERS = 10
-
 #: Chance that calib wrongly takes rows of equal scores as answers to one question, or a column as clusters.
 CHANCE, COLUMN_CHANCE = 1e-4, 1e-3
+#: Rows whose score is nearer to 0 or 1 are no evidence of copies: they agree anyway.
+LEAST_DOUBT = 1e-4
+
+
+class Claims(NamedTuple):
+    """The one claim about each labelled row."""
+
+    score: np.ndarray  #: (n,) float64: Score of an event, or of the predicted class
+    outcome: np.ndarray  #: (n,) bool: Whether it happened
+    label: np.ndarray  #: (n,) int64: Number of the true label
+    predicted: np.ndarray | None = None  #: (n,) int64: Predicted class
+
+    def take(self, rows: np.ndarray) -> Claims:
+        predicted = None if self.predicted is None else self.predicted[rows]
+        return Claims(self.score[rows], self.outcome[rows], self.label[rows], predicted)
+
+    def doubtful(self) -> np.ndarray:
+        """Return the rows whose score is not within `LEAST_DOUBT` of 0 or 1."""
+        return np.flatnonzero(np.minimum(self.score, 1.0 - self.score) > LEAST_DOUBT)
+
+    def residuals(self) -> Residuals:
+        return Residuals.of(self.score, self.outcome, self.predicted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,27 +149,19 @@ class Suspected:
     others: tuple[Suspected, ...] = ()  #: Further columns that show it, largest effect first
 
 
-def suspected_columns(
-    score: np.ndarray,
-    outcome: np.ndarray,
-    predicted: np.ndarray | None,
-    classes: Sequence[np.ndarray],
-    columns: pd.DataFrame,
-) -> list[Suspected]:
+def suspected_columns(claims: Claims, columns: pd.DataFrame) -> list[Suspected]:
     """Find further columns whose rows of equal values are right or wrong together, largest effect first.
 
     It tests all `groupings`, on the rows that have a value; a trend of numbers and times is removed first.
     `COLUMN_CHANCE` is divided among them.
     """
-    found: list[Suspected] = []
+    classes = [values for values in (claims.label, claims.predicted) if values is not None]
     if not (tried := groupings(columns, classes)):
-        return found
-    whole = Residuals.of(score, outcome, predicted)
+        return []
+    found, whole = [], claims.residuals()
     for name, codes in tried.items():
-        known, residuals = codes >= 0, whole
-        if not known.all():
-            some = None if predicted is None else predicted[known]
-            residuals = Residuals.of(score[known], outcome[known], some)
+        known = codes >= 0
+        residuals = whole if known.all() else claims.take(known).residuals()
         column, _, block = name.rpartition("=")
         if block and column in columns:
             residuals = residuals.without_trend(codes[known])
@@ -220,9 +233,7 @@ def depends_on(classes: np.ndarray, codes: np.ndarray) -> bool:
     return pairs == len(pd.unique(classes))
 
 
-def questions_of(
-    keys: np.ndarray, score: np.ndarray, outcome: np.ndarray, predicted: np.ndarray | None
-) -> np.ndarray | None:
+def questions_of(keys: np.ndarray, claims: Claims) -> np.ndarray | None:
     """Return the clusters of rows with equal scores (equal `keys`), (n,) int64; None if they are none.
 
     They are clusters if each score has about the same number of rows, like answers to one question, and the
@@ -233,15 +244,15 @@ def questions_of(
     size = np.bincount(question)
     if len(size) < MIN_CLUSTERS or size.mean() < 2.0:
         return None
-    if predicted is not None and len(size) == len(np.unique(predicted)):
+    if claims.predicted is not None and len(size) == len(np.unique(claims.predicted)):
         return None  # a score for each class says nothing about rows
     from scipy.special import chdtr  # takes a second to import; few rows come to this
 
     apart = float(np.sum((size - size.mean()) ** 2) / size.mean())
     if chdtr(len(size) - 1, apart) >= CHANCE:
         return None
-    residuals = Residuals.of(score, outcome, predicted)
-    trend = score - _means(score, residuals.stratum)[residuals.stratum]
+    residuals = claims.residuals()
+    trend = claims.score - _means(claims.score, residuals.stratum)[residuals.stratum]
     residuals = replace(residuals, value=residuals.value - trend)
     return question if residuals.together(question) < CHANCE else None
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from calib.base.exceptions import InputError
 from calib.base.parallel import BLOCK, map_row_blocks, map_threads, row_blocks
 
 #: Largest distance of a row's sum from 1; softmax in float16 over 1,000 classes misses by about 5e-4.
@@ -52,6 +53,19 @@ def row_sums(matrix: np.ndarray) -> np.ndarray:
             return block.sum(axis=1, dtype=np.float64)
 
     return map_row_blocks(sums, matrix)
+
+
+def check_sums(matrix: np.ndarray, what: str, advice: str) -> np.ndarray:
+    """Return the `row_sums` of probabilities, or raise `InputError` if one is not 1."""
+    sums = row_sums(matrix)
+    off = np.abs(sums - 1.0)
+    worst = int(off.argmax())
+    if off[worst] > ROW_SUM_TOLERANCE:
+        raise InputError(
+            f"{int((off > ROW_SUM_TOLERANCE).sum()):,} of {len(matrix):,} rows of {what} do not sum to 1; "
+            f"row {worst} sums to {sums[worst]:.6g}. {advice}"
+        )
+    return sums
 
 
 def softmax_rows(block: np.ndarray) -> np.ndarray:
@@ -100,7 +114,6 @@ def read_only(array: np.ndarray) -> np.ndarray:
 
 
 def digest_of(header: Any, arrays: Iterable[np.ndarray]) -> str:
-    """Return the hex digest (BLAKE2b, 128 bit) of a header and of every value of arrays."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(repr(header).encode())
     for array in arrays:

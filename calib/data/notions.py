@@ -11,16 +11,12 @@ from calib.base.exceptions import InputError
 from calib.data.validation import check_count
 
 Notion = Literal["confidence", "top-label", "class-wise", "top-k-confidence", "top-k-label"]
-
 #: The notions of Table 1.
 NOTIONS: tuple[Notion, ...] = get_args(Notion)
-
 #: Notions that need only the predicted class and its score.
 TOP_NOTIONS: tuple[Notion, ...] = ("confidence", "top-label")
-
 #: Notions about the K highest classes of a row.
 TOP_K_NOTIONS: tuple[Notion, ...] = ("top-k-confidence", "top-k-label")
-
 #: Notions whose problems pool the rows of all predicted classes.
 POOLED_NOTIONS: tuple[Notion, ...] = ("confidence", "top-k-confidence")
 
@@ -34,9 +30,8 @@ class PerClass:
 
     #: Classes whose scores were not binned: they get bins by `other_strategy`
     others: tuple[int, ...] = ()
-    other_strategy: Literal["uniform", "quantile"] = (
-        "uniform"  #: Bins of these classes, and of pooled classes
-    )
+    #: Bins of these classes, and of pooled classes
+    other_strategy: Literal["uniform", "quantile"] = "uniform"
 
     def __str__(self) -> str:
         return "mixed" if self.others else "discrete"

@@ -20,12 +20,11 @@ from calib.base.parallel import map_row_blocks
 from calib.data.defaults import RANDOM_STATE
 from calib.data.equal_rows import exact_copies
 from calib.data.matrices import (
-    ROW_SUM_TOLERANCE,
+    check_sums,
     digest_of,
     highest,
     owned,
     read_only,
-    row_sums,
     softmax_rows,
     taken_over,
 )
@@ -49,8 +48,10 @@ from calib.data.validation import (
     check_share,
     column_names,
     count_votes,
+    has_texts,
     label_codes,
     n_axes,
+    numbered,
     opened,
     plain,
     some_of,
@@ -67,7 +68,6 @@ __all__ = [
 
 #: Most distinct values of a stated score: steps of 5 % from 0 to 100.
 MAX_STATED = 21
-
 #: Further fields of the rows of every kind, as names of arguments and attributes.
 CARRIED = ("metadata", "columns", "sample_weight", "cluster", "coverage", "voted", "strategy")
 
@@ -133,12 +133,9 @@ class Announcement:
     def _settle(self, **checked: Any) -> None:
         n_samples = len(checked[self.scored_by])
         check_metadata(self.metadata, n_samples)
-        if self.sample_weight is not None:
-            checked["sample_weight"] = as_weights(self.sample_weight, n_samples)
-        if self.cluster is not None:
-            checked["cluster"] = as_clusters(self.cluster, n_samples)
-        if self.voted is not None:
-            checked["voted"] = as_clusters(self.voted, n_samples)
+        for name, check in (("sample_weight", as_weights), ("cluster", as_clusters), ("voted", as_clusters)):
+            if (given := getattr(self, name)) is not None:
+                checked[name] = check(given, n_samples)
         arrays = {name: owned(value) for name, value in checked.items() if isinstance(value, np.ndarray)}
         self.__setstate__({**checked, **arrays})
 
@@ -298,7 +295,6 @@ class Announcement:
     __iter__ = None
 
     def __getitem__(self, rows: Any) -> Self:
-        """Return the chosen rows (a slice, indices or a boolean mask)."""
         if isinstance(rows, (int, np.integer)):
             raise InputError(f"choose rows by a slice, indices or a mask, such as [{rows}:{rows + 1}]")
         return self.take(rows)
@@ -376,8 +372,7 @@ class _OfColumns(Announcement):
 
     def with_labels(self, labels: Values) -> Self:
         """Return the same rows with these true classes, as codes or by name."""
-        codes = label_codes(labels, self.class_names)
-        return self._with(labels=owned(as_labels(codes, self.n_samples, self.n_classes)))
+        return self._with(labels=owned(_as_codes(labels, self.class_names, self.n_samples, self.n_classes)))
 
     @property
     def n_classes(self) -> int:
@@ -436,13 +431,19 @@ class _OfLists(Announcement):
         flat = announced.ravel() if scores.ndim == 2 else announced
         announced = as_labels(flat, scores.size, n_classes, self.announced_by).reshape(scores.shape)
         if labels is not None:
-            labels = as_labels(label_codes(labels, names or ()), len(scores), n_classes)
+            labels = _as_codes(labels, names or (), len(scores), n_classes)
         codes = {self.announced_by: announced, "labels": labels}
         self._settle(**{self.scored_by: scores}, **codes, class_names=names)
 
     def _reordered(self, names: tuple[str, ...]) -> Self:
-        held = self.class_names or tuple(str(code) for code in range(self.n_classes))
-        announced, labels = _moved(self._codes(), held, names)
+        held = self.class_names or numbered(self.n_classes)
+        place = {name: code for code, name in enumerate(names)}
+        table = np.array([place.get(name, -1) for name in held])
+        announced, labels = (None if codes is None else table[codes] for codes in self._codes())
+        for codes, given in zip((announced, labels), self._codes(), strict=True):
+            if codes is not None and (codes < 0).any():
+                strange = held[int(given[codes < 0].flat[0])]
+                raise InputError(f"class {strange!r} is none of the expected classes {some_of(names)}")
         return self._with(**{self.announced_by: announced}, labels=labels, class_names=names)
 
 
@@ -493,11 +494,12 @@ class Predictions(_OfColumns):
         matrix, sound = taken_over(as_floats(self.proba, ndim=2, what="proba"))
         if not sound:
             matrix = as_class_scores(matrix, "proba")
-            _check_sums(matrix)
-        n_samples, n_classes = matrix.shape
-        names, codes = as_names(names, n_classes), self.labels
-        if codes is not None:
-            codes = as_labels(label_codes(codes, names), n_samples, n_classes)
+            advice = (
+                "Pass probabilities, use Predictions.from_logits for logits, or let calib.examine find out "
+            )
+            check_sums(matrix, "proba", f"{advice}what the numbers are.")
+        names = as_names(names, matrix.shape[1])
+        codes = None if self.labels is None else _as_codes(self.labels, names, *matrix.shape)
         self._settle(proba=read_only(matrix), labels=codes, class_names=names)
 
     def _header(self) -> Any:  # unweighted rows keep their old digest: calibrator files name it
@@ -686,10 +688,9 @@ class BinaryPrediction(Announcement):
 
     def __post_init__(self) -> None:
         score = as_scores(self.score, ndim=1, what="score")
-        names, labels = as_names(self.class_names, 2), self.labels
-        if labels is not None:
-            labels = as_labels(label_codes(labels, names), len(score), 2)
-        self._settle(score=score, labels=labels, class_names=names)
+        names = as_names(self.class_names, 2)
+        codes = None if self.labels is None else _as_codes(self.labels, names, len(score), 2)
+        self._settle(score=score, labels=codes, class_names=names)
 
     def with_labels(self, labels: Values) -> Self:
         """Return the same rows with these outcomes: 0 and 1, names of the classes, or two names in order."""
@@ -834,7 +835,6 @@ Scores: TypeAlias = Values | Announcement
 
 
 def top_of(rows: Scores, label: np.ndarray, confidence: np.ndarray) -> TopLabelPrediction:
-    """Return a predicted class and its confidence for each row, with all that came with the rows."""
     if not isinstance(rows, Announcement):
         return TopLabelPrediction(label, confidence)
     own = {"label": label, "confidence": confidence, "labels": rows.labels}
@@ -877,8 +877,7 @@ def in_common_classes(a: Announcement, b: Announcement) -> tuple[Announcement, A
 
 def columns_in_order(held: tuple[str, ...], names: tuple[str, ...]) -> np.ndarray | None:
     """Return the column of each of the L names; None if names are missing or already in this order."""
-    numbers = tuple(str(code) for code in range(len(held)))
-    if names in (numbers, held) or held == numbers:
+    if names in (numbered(len(held)), held) or held == numbered(len(held)):
         return None
     strange = sorted(set(held) - set(names))
     if strange:
@@ -887,25 +886,16 @@ def columns_in_order(held: tuple[str, ...], names: tuple[str, ...]) -> np.ndarra
     return np.array([columns[name] for name in names])
 
 
-def _moved(arrays: Sequence[np.ndarray | None], held: tuple[str, ...], names: tuple[str, ...]) -> list[Any]:
-    place = {name: code for code, name in enumerate(names)}
-    table = np.array([place.get(name, -1) for name in held])
-    moved = [None if codes is None else table[codes] for codes in arrays]
-    for codes, given in zip(moved, arrays, strict=True):
-        if codes is not None and given is not None and (codes < 0).any():
-            strange = held[int(given[codes < 0].flat[0])]
-            raise InputError(f"class {strange!r} is none of the expected classes {some_of(names)}")
-    return moved
-
-
 def _names_within(*columns: Any) -> tuple[str, ...]:
     """Return the distinct texts of predicted and true classes, ascending; none if they are codes."""
     arrays = [np.asarray(plain(column)) for column in columns if column is not None]
-    if not arrays or not all(
-        array.dtype.kind in "OUST" and any(isinstance(x, str) for x in array.flat) for array in arrays
-    ):
+    if not arrays or not all(map(has_texts, arrays)):
         return ()
     return tuple(np.unique(np.concatenate([array.ravel().astype(str) for array in arrays])).tolist())
+
+
+def _as_codes(labels: Values, names: tuple[str, ...], n_samples: int, n_classes: int | None) -> np.ndarray:
+    return as_labels(label_codes(labels, names), n_samples, n_classes)
 
 
 def check_metadata(table: pd.DataFrame | None, n_samples: int) -> None:
@@ -914,17 +904,6 @@ def check_metadata(table: pd.DataFrame | None, n_samples: int) -> None:
     if not isinstance(table, pd.DataFrame) or len(table) != n_samples:
         got = f"{len(table):,} rows" if isinstance(table, pd.DataFrame) else type(table).__name__
         raise InputError(f"metadata must be a DataFrame with one row for each of {n_samples:,}; got {got}")
-
-
-def _check_sums(matrix: np.ndarray) -> None:
-    off = np.abs(row_sums(matrix) - 1.0)
-    worst = int(off.argmax())
-    if off[worst] > ROW_SUM_TOLERANCE:
-        raise InputError(
-            f"{int((off > ROW_SUM_TOLERANCE).sum()):,} of {len(matrix):,} rows of proba do not sum to 1; "
-            f"row {worst} sums to {matrix[worst].sum(dtype=np.float64):.6g}. Pass probabilities, use "
-            "Predictions.from_logits for logits, or let calib.examine find out what the numbers are."
-        )
 
 
 def labelled(
@@ -937,7 +916,7 @@ def labelled(
     """Return scores and labels as labelled predictions, or raise `InputError` if they are swapped.
 
     Labels may be names of classes, which predictions or the columns of a frame have; None are the labels that
-    predictions have. Weights and clusters replace the predictions' own.
+    predictions have, if any: `truth` checks it. Weights and clusters replace the predictions' own.
     """
     check_order(y_true, scores)
     if isinstance(y_true, Announcement):  # unlabelled predictions, and their labels second
@@ -949,12 +928,8 @@ def labelled(
         )
     if not isinstance(scores, Announcement):
         rows: Announcement = announced(scores, y_true, what)
-    elif y_true is not None:
-        rows = scores.with_labels(y_true)
-    elif scores.labels is None:
-        raise InputError(f"true labels are needed, and this {type(scores).__name__} has none; pass them as y")
     else:
-        rows = scores
+        rows = scores if y_true is None else scores.with_labels(y_true)
     if sample_weight is not None:
         rows = rows.with_weights(sample_weight)
     return rows if cluster is None else rows.with_cluster(cluster)
@@ -981,7 +956,7 @@ def announced(scores: Values, y_true: Values | None = None, what: str = "scores"
         if y_true is not None and texts and not set(texts) <= set(names):
             as_labels(y_true, *matrix.shape)
             names = texts
-    codes = None if y_true is None else as_labels(label_codes(y_true, names), *matrix.shape).view()
+    codes = None if y_true is None else _as_codes(y_true, names, *matrix.shape).view()
     return Predictions._of(proba=matrix.view(), labels=codes, class_names=names)
 
 
@@ -1025,7 +1000,6 @@ def rows_that_count(rows: Announcement) -> Any:
 
 
 def vote_words(rows: Announcement) -> str:
-    """Say how many votes predictions hold and how they are used; "" for labels."""
     if rows.voted is None:
         return ""
     size = f"{rows.n_samples:,} votes about {len(pd.unique(rows.voted)):,} rows"
@@ -1052,7 +1026,6 @@ def _folded(answer: Any) -> str:
 
 
 def further_column(rows: Announcement, name: str) -> pd.Series:
-    """Return a further column of the rows, or raise `InputError`."""
     table = pd.DataFrame() if rows.metadata is None else rows.metadata
     if name not in table:
         held = ", ".join(repr(str(each)[:40]) for each in table.columns[:5]) + ", ..." * (table.shape[1] > 5)

@@ -20,7 +20,6 @@ def column_of(rows: Any, role: str) -> pd.Series | None:
 
 
 def units_of(cluster: np.ndarray | None, n_samples: int) -> np.ndarray:
-    """Return the sampling unit of each row, (n,) int64: its cluster, or the row itself."""
     return np.arange(n_samples) if cluster is None else pd.factorize(cluster)[0]
 
 

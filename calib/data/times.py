@@ -17,7 +17,6 @@ from calib.base.exceptions import InputError
 _TIME = r"(?:[T ,]+(?P<time>\d{1,2}:\d{2}.*))?"
 _YEAR_FIRST = re.compile(rf"(?P<year>\d{{4}})(?P<mark>[-/.])(?P<a>\d{{1,2}})(?P=mark)(?P<b>\d{{1,2}}){_TIME}")
 _YEAR_LAST = re.compile(rf"(?P<a>\d{{1,2}})(?P<mark>[./-])(?P<b>\d{{1,2}})(?P=mark)(?P<year>\d{{4}}){_TIME}")
-
 #: Words in the name of a column of numbers that hold times.
 _CLOCK = re.compile(r"(?i)(?:.*[^a-z])?(?:time|timestamp|date|datetime|epoch|step|ts|t)(?:[^a-z].*)?")
 #: Blocks of time, from the longest, and how `pandas` writes each.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,7 +25,6 @@ _PREFIXED = re.compile(
 
 #: Kinds of arrays that NumPy would turn into numbers that nobody meant.
 NO_NUMBERS = {"c": "complex numbers", "M": "dates or times", "m": "durations"}
-
 #: What stands for a masked value, by kind of array; None in any other kind.
 MISSING_VALUES = {**dict.fromkeys("biuf", np.nan), "M": np.datetime64("NaT"), "m": np.timedelta64("NaT")}
 
@@ -66,17 +66,23 @@ def column_names(values: Any) -> tuple[str, ...] | None:
     return tuple(names)
 
 
+@cache
+def numbered(n_classes: int) -> tuple[str, ...]:
+    """Return the names that classes have by default: "0", "1", ..."""
+    return tuple(map(str, range(n_classes)))
+
+
 def bare_names(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
     """Return names of classes, "cat" for the column "p(cat)"; None for the default names "0", "1", ..."""
     matches = [_PREFIXED.fullmatch(name) for name in names or ()]
     bare = tuple(match["name"] for match in matches if match is not None)
     names = bare if names and len(bare) == len(names) else names
-    return None if names == tuple(str(code) for code in range(len(names or ()))) else names
+    return None if names == numbered(len(names or ())) else names
 
 
 def opened(values: Any) -> tuple[tuple[str, ...] | None, Any]:
     """Return the `column_names` of scores, and the scores as a `plain` array."""
-    return column_names(values), plain(values)
+    return (None, values) if type(values) is np.ndarray else (column_names(values), plain(values))
 
 
 def n_axes(values: Any) -> int:
@@ -98,7 +104,6 @@ def check_shape(found: tuple[int, ...], wanted: int | tuple[int, ...], what: str
 
 
 def check_order(labels: Any, scores: Any) -> None:
-    """Raise `InputError` if labels and scores seem to be swapped."""
     if labels is None or hasattr(scores, "n_samples"):
         return
     if hasattr(labels, "n_samples"):
@@ -140,7 +145,6 @@ def as_scores(values: Any, *, ndim: int, what: str) -> np.ndarray:
 
 
 def as_class_scores(values: Any, what: str) -> np.ndarray:
-    """Return an (n, L) matrix of scores of at least 2 classes, or raise `InputError`."""
     matrix = as_scores(values, ndim=2, what=what)
     if matrix.shape[1] < 2:
         raise InputError(
@@ -151,7 +155,6 @@ def as_class_scores(values: Any, what: str) -> np.ndarray:
 
 
 def check_columns(matrix: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return an (n, L) matrix with a column for each class of a calibrator, or raise `InputError`."""
     if matrix.shape[1] != n_classes:
         raise InputError(
             f"this calibrator was fitted on {n_classes} classes; got {matrix.shape[1]} columns. "
@@ -182,7 +185,6 @@ def as_floats(values: Any, *, ndim: int | None, what: str, column: bool = False)
 
 
 def as_finite(values: Any, *, ndim: int, what: str) -> np.ndarray:
-    """Return a finite float32 or float64 array, or raise `InputError`."""
     array = as_floats(values, ndim=ndim, what=what)
     if not np.isfinite(array).all():
         raise InputError(_not_finite(array, what))
@@ -200,12 +202,7 @@ def as_labels(y_true: Values, n_samples: int, n_classes: int | None, what: str =
         array = array[:, 0]
     elif array.ndim == 2 and array.shape[0] == n_samples and array.shape[1] == (n_classes or array.shape[1]):
         array = _from_one_hot(array, what)
-    if (
-        array.dtype.kind in "OUST"
-        and array.ndim == 1
-        and n_classes
-        and any(isinstance(value, str) for value in array)
-    ):
+    if n_classes and array.ndim == 1 and has_texts(array):
         names = tuple(np.unique(array.astype(str)).tolist())
         if len(names) != n_classes:
             raise InputError(
@@ -231,6 +228,10 @@ def as_labels(y_true: Values, n_samples: int, n_classes: int | None, what: str =
         hint = " Labels that count from 1 need 1 subtracted." if array[row] == n_classes else ""
         raise InputError(f"{what} must be class codes {allowed}; got {array[row]:.16g} in row {row}.{hint}")
     return array.astype(np.int64, copy=False)
+
+
+def has_texts(array: np.ndarray) -> bool:
+    return array.dtype.kind in "OUST" and any(isinstance(value, str) for value in array.flat)
 
 
 def _from_one_hot(matrix: np.ndarray, what: str) -> np.ndarray:
@@ -320,7 +321,7 @@ def check_labelled(labels: np.ndarray | None, purpose: str) -> np.ndarray:
 def as_names(class_names: Sequence[str] | None, n_classes: int) -> tuple[str, ...]:
     """Return L distinct class names, by default "0", "1", ..., or raise `InputError`."""
     if class_names is None:
-        return tuple(str(code) for code in range(n_classes))
+        return numbered(n_classes)
     names = tuple(str(name) for name in class_names)
     if len(names) != n_classes:
         raise InputError(f"class_names needs one name per column: got {len(names)} names for {n_classes}")
@@ -333,7 +334,6 @@ def as_names(class_names: Sequence[str] | None, n_classes: int) -> tuple[str, ..
 
 
 def check_characters(text: str, what: str) -> None:
-    """Refuse text with a lone surrogate, which no file, page or figure can hold."""
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         raise InputError(
             f"{what}, {ascii(text[:60])}, holds half of a character (a lone surrogate, as from cut text or a "
@@ -389,21 +389,18 @@ def count_votes(votes: Values, names: tuple[str, ...], n_samples: int) -> np.nda
 
 
 def check_norm(norm: float) -> float:
-    """Return p of an l_p error, a finite number >= 1, or raise `InputError`."""
     if not 1 <= norm < np.inf:
         raise InputError(f"norm must be a number of at least 1 (the maximum is `mce`); got {norm!r}")
     return norm
 
 
 def check_count(value: object, name: str, least: int = 1) -> int:
-    """Return a whole number >= `least` as int, or raise `InputError`."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
         raise InputError(f"{name} must be a whole number of at least {least}; got {value!r}")
     return int(value)
 
 
 def random_generator(random_state: Any, *streams: int) -> np.random.Generator:
-    """Return the generator of a seed, or of one of its streams, or raise `InputError`."""
     try:
         return np.random.default_rng((random_state, *streams) if streams else random_state)
     except (TypeError, ValueError):
@@ -421,7 +418,6 @@ def check_choice(value: Any, allowed: Sequence[Any], name: str) -> Any:
 
 
 def check_binary(scores: Values, outcomes: Values) -> tuple[np.ndarray, np.ndarray]:
-    """Return (n,) float64 scores in [0, 1] and (n,) bool outcomes, or raise `InputError`."""
     check_order(outcomes, scores)
     checked = as_scores(scores, ndim=1, what="scores").astype(np.float64)
     return checked, as_outcomes(outcomes, len(checked))
@@ -461,7 +457,6 @@ def binary_outcomes(y_true: Values, n_samples: int) -> np.ndarray:
 
 
 def check_share(value: float, name: str, example: float) -> float:
-    """Return a share, rate or probability inside (0, 1), or raise `InputError`."""
     if not isinstance(value, (int, float, np.number)) or not 0.0 < value < 1.0:
         raise InputError(f"{name} must be inside (0, 1), for example {example:g}; got {value!r}")
     return float(value)

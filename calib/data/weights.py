@@ -15,8 +15,6 @@ _ONE = np.float64(1.0).tobytes()
 
 
 class RowWeights(NamedTuple):
-    """Which rows have a weight above 0, and these weights."""
-
     counts: np.ndarray | slice  #: (n,) bool: Whether the weight is above 0; a slice if it is in all rows
     each: np.ndarray  #: (m,) float64: Weights above 0, divided by their mean
     differ: bool  #: Whether the weights differ; if not, `each` is 1
@@ -38,7 +36,6 @@ def row_weights(sample_weight: ArrayLike | None, n_samples: int) -> RowWeights:
 
 
 def equal_weights(n: int) -> np.ndarray:
-    """Return n times 1.0, without the memory."""
     return np.ndarray(n, np.float64, _ONE, strides=(0,))
 
 

@@ -21,7 +21,7 @@ from calib.base.exceptions import InputError
 from calib.base.parallel import BLOCK, map_threads, row_blocks
 from calib.base.results import Result
 from calib.data.defaults import N_BINS
-from calib.data.notions import NotionShape, PerClass, Strategy
+from calib.data.notions import Notion, NotionShape, PerClass, Strategy
 from calib.data.validation import check_choice, check_count
 from calib.data.weights import effective_rows, equal_weights
 
@@ -154,6 +154,11 @@ class BinStatistics(_Shaped):
     square: np.ndarray
     #: (C,) float64 or None: Variance of a perfect model's outcome sum, w^2 s (1 - s) over entries
     variance: np.ndarray | None = None
+
+    @property
+    def binning(self) -> tuple[Notion, str, int]:
+        """Notion, strategy and bins asked for."""
+        return self.notion, self.strategy, self.n_bins
 
     @property
     def columns(self) -> dict[str, np.ndarray]:
@@ -308,23 +313,10 @@ def bin_statistics(
         chance *= 1.0 - chance
         if problems.is_weighted:
             chance *= problems.weights**2
-    return BinStatistics(
-        shape=problems.shape,
-        strategy="mixed" if len(used) > 1 else used[0],
-        n_bins=n_bins,
-        n_samples=problems.n_samples,
-        problem=problem,
-        bin=bin_,
-        start=start,
-        lower=lower,
-        upper=upper,
-        count=count,
-        mean_score=mean_score,
-        mean_outcome=mean_outcome,
-        weight=weight,
-        square=square,
-        variance=np.add.reduceat(chance, start) if variance else None,
-    )
+    about = problems.shape, "mixed" if len(used) > 1 else used[0], n_bins, problems.n_samples
+    places = problem, bin_, start, lower, upper, count
+    spread = np.add.reduceat(chance, start) if variance else None
+    return BinStatistics(*about, *places, mean_score, mean_outcome, weight, square, spread)
 
 
 def bin_columns(
@@ -404,19 +396,9 @@ def uniform_cells(
 ) -> BinStatistics:
     """Return the cells of equal-width bins; `cell` is problem times B plus bin, ascending."""
     problem, bin_ = cell // n_bins, cell % n_bins
-    return BinStatistics(
-        shape=shape,
-        strategy="uniform",
-        n_bins=n_bins,
-        n_samples=n_samples,
-        problem=problem,
-        bin=bin_,
-        start=np.cumsum(count) - count,
-        lower=bin_ / n_bins,
-        upper=(bin_ + 1) / n_bins,
-        count=count,
-        **columns,
-    )
+    about = shape, "uniform", n_bins, n_samples
+    places = problem, bin_, np.cumsum(count) - count, bin_ / n_bins, (bin_ + 1) / n_bins, count
+    return BinStatistics(*about, *places, **columns)
 
 
 def _cells_of_sums(
@@ -477,7 +459,6 @@ class BinFinder:
         return int(self._steps), self._first, self._edge
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
-        """Return the bin of each score in [0, 1] of the type, (n,) int32."""
         step = (scores * self._steps).astype(np.intp)
         found = self._first.take(step, mode="clip")
         found += scores >= self._edge.take(step, mode="clip")

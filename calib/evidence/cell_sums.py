@@ -18,23 +18,17 @@ from calib.evidence.binning import BinFinder, uniform_edges
 
 #: Most bins of an equal-width binning that whole cells make up.
 MOST_BINS = 50
-
 #: Interior edges of the cells: every j/B of these binnings.
 EDGES = np.unique(np.concatenate([uniform_edges(n_bins) for n_bins in range(2, MOST_BINS + 1)]))
-
 #: Cells of one class: with 0 and 1 their edges are 775 points.
 CELLS = len(EDGES) + 1
-
 #: Units per 1 of sums, and the rows up to which float64 adds units exactly.
 UNITS = 2.0**37
 EXACT_ROWS = 2**16
-
 #: A number near which float64 holds whole units only.
 TO_UNITS = 1.5 * 2.0**52 / UNITS
-
 #: Most cells with dense sums for each block; above, rows are sorted by cell.
 MOST_DENSE = 2**18
-
 #: Sums over the rows of a cell besides their number: without weights, and with weights.
 PLAIN = ("score", "square")
 WEIGHTED = ("score", "square", "weight", "weight_square", "variance")
@@ -98,7 +92,6 @@ class CellSums(Result):
 
 
 def added(parts: Sequence[CellSums]) -> CellSums:
-    """Add up the sums of parts; all or none of them are weighted."""
     if len(parts) == 1:
         return parts[0]
     place = np.unique(np.concatenate([part.place for part in parts]))
@@ -144,7 +137,6 @@ def integer_pairs(units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def integer_pair(units: int) -> tuple[float, float]:
-    """Return a whole number of units of any size as a pair of float64."""
     high = float(units)
     return high / UNITS, float(units - int(high)) / UNITS
 
@@ -181,7 +173,6 @@ class CellAdder:
         outcome: np.ndarray,
         weights: np.ndarray | None = None,
     ) -> None:
-        """Add (n,) rows: their keys (None for 0), scores in [0, 1], bool outcomes and weights."""
         for start in range(0, len(score), EXACT_ROWS):
             rows = slice(start, start + EXACT_ROWS)
             place = self._places(None if key is None else key[rows], score[rows], outcome[rows])

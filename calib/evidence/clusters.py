@@ -24,7 +24,6 @@ from calib.data.likeness import MIN_CLUSTERS, Residuals, sum_of_pairs
 
 #: Least distance of scores from 0 and 1, and largest correlation.
 CLIP, MAX_CORRELATION = 1e-6, 0.999
-
 #: Terms of the expansion: eight give 98 % of the covariance of two rows at 0.97 with r = 0.8.
 N_TERMS = 8
 
@@ -76,11 +75,9 @@ class Clusters:
         return 1.0 if self.independent else self.n_clusters / max(self.n_clusters - 1, 1)
 
     def sums(self, values: np.ndarray) -> np.ndarray:
-        """Return the sum of (n,) values over each cluster, (G,)."""
         return values if self.independent else np.bincount(self.code, values, self.n_clusters)
 
     def n_among(self, rows: np.ndarray) -> int:
-        """Return the number of clusters that have rows in a mask, or among indices."""
         return len(np.unique(self.code[rows]))
 
     def within(self, other: Clusters) -> Clusters:
@@ -112,7 +109,6 @@ class Dependence:
         return int(self.cluster.max()) + 1
 
     def even_clusters(self, rows: np.ndarray | slice = slice(None)) -> float:
-        """Return `even_clusters` of these rows, by default of all."""
         return even_clusters(np.bincount(self.cluster[rows]), self.correlation)
 
     @cached_property
@@ -126,7 +122,6 @@ class Dependence:
         return self._agreeing(generator.chisquare(self._spread[1]))
 
     def highest_correlation(self, level: float) -> float:
-        """Return the quantile of `drawn_correlation` at a level."""
         return self._agreeing(float(chdtri(self._spread[1], level)))
 
     def _agreeing(self, chi_squared: float) -> float:
@@ -142,7 +137,6 @@ class Dependence:
         return min(max(drawn, 0.0), MAX_CORRELATION)
 
     def latent(self, generator: np.random.Generator, correlation: float | None = None) -> np.ndarray:
-        """Draw the latent standard normal number of each row, (n,)."""
         r = self.correlation if correlation is None else correlation
         common = np.sqrt(r) * generator.standard_normal(self.n_clusters)
         own = generator.standard_normal(len(self.cluster))
@@ -151,15 +145,12 @@ class Dependence:
         return own
 
     def uniform(self, generator: np.random.Generator) -> np.ndarray:
-        """Draw a uniform number for each row, (n,), with the dependence of `latent` numbers."""
         return np.asarray(ndtr(self.latent(generator)))
 
     def latent_as_known(self, generator: np.random.Generator) -> np.ndarray:
-        """Draw `latent` numbers with a `drawn_correlation`."""
         return self.latent(generator, self.drawn_correlation(generator))
 
     def uniform_as_known(self, generator: np.random.Generator) -> np.ndarray:
-        """Draw a uniform number for each row, (n,), with the dependence of `latent_as_known`."""
         return np.asarray(ndtr(self.latent_as_known(generator)))
 
     def effects_of_first(self, row: np.ndarray, chance: float) -> np.ndarray:

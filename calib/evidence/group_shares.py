@@ -22,16 +22,14 @@ class Shares:
     happened: np.ndarray  #: (G,) float64: Weighted share of outcomes that happen
     score: np.ndarray  #: (G,) float64: Weighted mean score
     rows: np.ndarray  #: (G,) float64: Independent rows whose share has the same variance
-    even: (
-        np.ndarray
-    )  #: (G,) float64: Equal-sized clusters with as precise a variance; infinite if independent
+    #: (G,) float64: Equal-sized clusters with as precise a variance; infinite if independent
+    even: np.ndarray
     variance: np.ndarray  #: (G,) float64: Variance of `happened`
     #: (G,) float64: Variance of `gap` beyond the variance of `happened`, of scores that say little; else 0
     excess: np.ndarray
 
     @property
     def gap(self) -> np.ndarray:
-        """How often the outcome happens minus the mean score, (G,) float64."""
         return self.happened - self.score
 
     def of(self, chosen: np.ndarray) -> Shares:
@@ -109,18 +107,8 @@ def shares_of_groups(
 ) -> tuple[Shares, Shares, np.ndarray]:
     """Return the shares of each group, of all rows outside it, and the correlation of both, (G,) float64.
 
-    It is 0 unless clusters have rows in several groups.
-
-    Parameters
-    ----------
-    group : (n,) int array
-        Group of each row, 0..n_groups - 1.
-    weight, happened, score : (n,) arrays
-        Weight, outcome (0 or 1) and score of each row.
-    clusters : Clusters
-        Which rows belong together; a cluster can have rows in several groups.
-    correlation : float
-        Correlation inside clusters, for the degrees of freedom.
+    It is 0 unless clusters have rows in several groups. `group` numbers the groups of rows, and `correlation`
+    is the correlation inside clusters, for the degrees of freedom.
     """
 
     def per_group(values: np.ndarray) -> np.ndarray:

@@ -30,7 +30,6 @@ Fitted = TypeVar("Fitted")
 
 
 def problems_of(rows: Announcement, notion: Notion, top_k: int | None = None) -> BinaryProblems:
-    """Reduce labelled predictions, without weights."""
     check_serves(rows, notion)
     if (event := event_scores(rows)) is not None:
         shape = NotionShape.of(notion, 1, top_k)
@@ -97,7 +96,6 @@ def event_scores(scores: Scores) -> np.ndarray | None:
 
 
 def outcomes_of(rows: Announcement) -> np.ndarray:
-    """Return whether the event happened, for labelled predictions of one event, (n,) bool."""
     return rows.truth == 1
 
 
@@ -145,7 +143,6 @@ def top_label(scores: Scores) -> tuple[np.ndarray, np.ndarray]:
 
 
 def ranked_classes(scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k highest classes of each row, best first, and their scores, both (n, k)."""
     few = 8 * k <= scores.shape[1]
     ranked = map_row_blocks(
         lambda block: _best_by_rounds(block, k) if few else np.argsort(-block, axis=1, kind="stable")[:, :k],
@@ -256,7 +253,6 @@ def _class_wise_problems(shape: NotionShape, labels: np.ndarray, matrix: np.ndar
 def _each_class(
     function: Callable[[int, np.ndarray, np.ndarray], Fitted], labels: np.ndarray, matrix: np.ndarray
 ) -> list[Fitted]:
-    """Call a function with each class, its scores, and whether it is true."""
     n_samples, n_classes = matrix.shape
 
     def call(codes: range) -> list[Fitted]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -47,7 +47,6 @@ from calib.evidence.binning import (
 )
 from calib.evidence.clusters import Clusters, Dependence, latent_correlation
 from calib.evidence.group_shares import Groups, Shares, shares_of_groups
-from calib.evidence.ranking import Area, area_of, mean_area
 from calib.evidence.reductions import (
     bin_each_class,
     check_serves,
@@ -58,7 +57,7 @@ from calib.evidence.reductions import (
     problems_of,
     top_label,
 )
-from calib.evidence.row_scores import Mean, row_values, unseen_error, weighted_mean
+from calib.evidence.row_scores import Area, Mean, area_of, mean_area, row_values, unseen_error, weighted_mean
 from calib.evidence.sampling import (
     CORRELATION_CLAIMS,
     MAX_CORRELATED_CELLS,
@@ -78,27 +77,21 @@ __all__ = ["reduce_to_binary"]
 class Rows:
     """Evidence of rows: labelled predictions, and the binary problems they were reduced to.
 
-    Parameters
-    ----------
-    predictions : predictions of any kind, with labels
-        Rows of weight 0 do not count, and are left out.
-    problems : sequence of BinaryProblems
-        What `reduce_to_binary` gives for these rows, if it is known already.
+    Rows of weight 0 do not count, and are left out. `problems` of these rows may be known already.
     """
 
     def __init__(self, predictions: Announcement, *, problems: Sequence[BinaryProblems] = ()) -> None:
         weights = row_weights(predictions.sample_weight, predictions.n_samples)
         #: Which of the given rows count
         self.counts: np.ndarray | slice = weights.counts
-        some = isinstance(weights.counts, np.ndarray)
-        rows = predictions.take(weights.counts) if some else predictions
+        rows = predictions.take(self.counts) if isinstance(self.counts, np.ndarray) else predictions
         self.predictions: Announcement = rows
         self.kind: str = rows.kind  #: Kind of the predictions, see `calib.data.kinds`
         self.notion: Notion = KINDS[rows.kind].notion
         self.strategy: Strategy = rows.strategy  #: Bins that assess the scores
         self.class_names: tuple[str, ...] | None = rows.class_names
         self.n_samples: int = rows.n_samples
-        self.labels = self.predictions.truth  #: True classes or outcomes, as the predictions hold them
+        self.labels = rows.truth  #: True classes or outcomes, as the predictions hold them
         self.weights: np.ndarray = weights.each  #: (n,) float64: Weights, with mean 1
         self.is_weighted: bool = weights.differ  #: Whether weights differ
         self._problems: dict[tuple[str, int | None], BinaryProblems] = {
@@ -113,7 +106,6 @@ class Rows:
 
     @property
     def is_declared(self) -> bool:
-        """Whether the rows came with clusters."""
         return self.predictions.cluster is not None
 
     @cached_property
@@ -135,7 +127,6 @@ class Rows:
         return self, self.with_clusters(Clusters.of(self.suspected.cluster, self.n_samples))
 
     def given(self, group: np.ndarray) -> Rows:
-        """Return the evidence for statements about groups of rows, (n,) codes; see `Clusters.given`."""
         clusters = self.clusters.given(group)
         return self if clusters is self.clusters else self.with_clusters(clusters)
 
@@ -187,13 +178,11 @@ class Rows:
         return lacks(self.kind, what)
 
     def take(self, rows: np.ndarray) -> Rows:
-        """Return the evidence of some rows, chosen by indices or a mask; the search for clusters is kept."""
         chosen = Rows(self.predictions.take(rows))
         chosen.clusters = self.clusters.take(rows)
         return chosen
 
     def of_scores(self, scores: Announcement) -> Rows:
-        """Return the evidence of other predictions about the same rows."""
         other = Rows(scores)
         other.clusters = self.clusters
         if "suspected" in vars(self):
@@ -201,7 +190,6 @@ class Rows:
         return other
 
     def tops(self) -> Rows:
-        """Return the evidence of the predicted class and its confidence; of one event, the same evidence."""
         if event_scores(self.predictions) is not None or isinstance(self.predictions, TopLabelPrediction):
             return self
         return self.of_scores(top_of(self.predictions, *top_label(self.predictions)))
@@ -218,7 +206,6 @@ class Rows:
         return self._problems[key]
 
     def weighted(self, problems: BinaryProblems) -> BinaryProblems:
-        """Return problems of these rows with their weights."""
         return replace(problems, row_weights=self.weights) if self.is_weighted else problems
 
     def cells(
@@ -281,10 +268,8 @@ class Rows:
         if not has_top or notion not in TOP_NOTIONS or strategy != "uniform" or self.is_weighted or variance:
             return None
         predicted, confidence = top_label(rows)
-        n_classes = (
-            n_classes_of(rows) if isinstance(rows, TopLabelPrediction) else score_matrix(rows).shape[1]
-        )
-        shape = NotionShape.of(notion, n_classes)
+        listed = rows if isinstance(rows, TopLabelPrediction) else None
+        shape = NotionShape(notion, score_matrix(rows).shape[1] if listed is None else n_classes_of(listed))
         owner = shape.problems_of(predicted) if shape.n_problems > 1 else None
         return bin_entries(owner, confidence, predicted == rows.truth, shape, n_bins)
 
@@ -299,8 +284,8 @@ class Rows:
             few = cells.n_samples * cells.n_claims <= MAX_ROW_CLAIMS
             sampler = "rows" if few or several_true or not self.clusters.independent else "sums"
         if sampler == "rows":
-            options: dict[str, Any] = {"several_true": several_true, "dependence": self.dependence}
-            return draw_rows(self._problems_of(cells), cells, **options)
+            problems = self._problems_of(cells)
+            return draw_rows(problems, cells, several_true=several_true, dependence=self.dependence)
         factor = None
         if cells.n_claims > 1 and len(cells.count) <= MAX_CORRELATED_CELLS:
             factor = correlation_factor(*self._entries_of_some(cells), len(cells.count))
@@ -361,11 +346,12 @@ class Rows:
 
     def mean(self, name: str) -> Mean:
         values = row_values(self.predictions, name)
-        mean = weighted_mean(values, self.weights)
+        total = float(self.weights.sum()) if self.is_weighted else self.n_samples
+        mean = float(values @ self.weights) / total
 
         def variance() -> float:
             sums = self.clusters.sums(self.weights * (values - mean))
-            return float(sums @ sums) / float(self.weights.sum()) ** 2 * self.clusters.few
+            return float(sums @ sums) / total**2 * self.clusters.few
 
         return Mean(mean, variance)
 
@@ -376,7 +362,11 @@ class Rows:
 
     def area(self, notion: Notion) -> Area:
         if notion not in self._areas:
-            self._areas[notion] = self._area(notion)
+            events: Iterable[BinaryProblems] = (self.problems(notion),)
+            if self._has_scores_of(notion):
+                codes = range(score_matrix(self.predictions).shape[1])
+                events = (self.weighted(problems_of(self._event_of(code), "confidence")) for code in codes)
+            self._areas[notion] = mean_area(events, self.clusters)
         return self._areas[notion]
 
     def area_value(self, notion: Notion) -> float:
@@ -385,26 +375,15 @@ class Rows:
             return self.area(notion).value
         if self._has_scores_of(notion):
             columns = enumerate(score_matrix(self.predictions).T)
-            areas = np.array(
-                [area_of(np.ascontiguousarray(column), self._is_true(code)) for code, column in columns]
-            )
+            areas = [area_of(np.ascontiguousarray(column), self._is_true(code)) for code, column in columns]
         else:
             problems = self.problems(notion)
-            areas = np.array([area_of(problems.scores, problems.outcomes)])
-        known = areas[~np.isnan(areas)]
+            areas = [area_of(problems.scores, problems.outcomes)]
+        known = np.array(areas)[~np.isnan(areas)]
         return float(known.mean()) if len(known) else np.nan
 
     def _has_scores_of(self, notion: Notion) -> bool:
         return notion == "class-wise" and has_columns(self.predictions)
-
-    def _area(self, notion: Notion) -> Area:
-        if not self._has_scores_of(notion):
-            return mean_area([self.problems(notion)], self.clusters)
-        events = (
-            self.weighted(problems_of(self._event_of(code), "confidence"))
-            for code in range(score_matrix(self.predictions).shape[1])
-        )
-        return mean_area(events, self.clusters)
 
     def _event_of(self, code: int) -> ConfidencePrediction:
         """Return the score of one class of every row, and whether the class is true."""
@@ -474,15 +453,9 @@ class Rows:
         present = np.flatnonzero(size)
         group = np.repeat(np.arange(len(present)), size[present])
         correlation = 0.0 if self.dependence is None else self.dependence.correlation
-        own, _, _ = shares_of_groups(
-            group,
-            len(present),
-            problems.weights,
-            problems.outcomes,
-            problems.scores.astype(np.float64),
-            self.clusters.take(problems.rows),
-            correlation,
-        )
+        scores, clusters = problems.scores.astype(np.float64), self.clusters.take(problems.rows)
+        entries = problems.weights, problems.outcomes, scores, clusters
+        own = shares_of_groups(group, len(present), *entries, correlation)[0]
         return problems.shape.labels_of(present), own
 
     def claims(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -551,16 +524,9 @@ def as_evidence(
     sample_weight: Values | None = None,
     cluster: Values | None = None,
 ) -> Evidence:
-    """Return the evidence of labels and scores, or of one thing that knows its outcomes.
+    """Return the evidence of labels and scores, or of one thing that knows its outcomes, without scores.
 
-    Parameters
-    ----------
-    y_true
-        Labels; or labelled predictions, `BinaryProblems`, a summary or evidence, without scores.
-    scores
-        Scores of these rows.
-    sample_weight, cluster
-        Weights and clusters; predictions have them by default, and evidence has its own.
+    Weights and clusters are by default the predictions'; evidence and problems have their own.
     """
     if scores is None and isinstance(y_true, (Rows, SummedRows, BinaryProblems)):
         if sample_weight is not None or cluster is not None:
@@ -575,7 +541,6 @@ def as_evidence(
 def single_rows(
     y_true: Source, scores: Scores | None, sample_weight: Values | None, cluster: Values | None, what: str
 ) -> Rows:
-    """Return the evidence of labelled predictions, which `what` needs."""
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
     if isinstance(evidence, SummedRows):
         raise InputError(needs_rows(what))
@@ -628,9 +593,7 @@ def known_rows(
     if y_true is None:
         raise InputError("the true labels are needed; got None")
     if scores is None and type(y_true) is Rows:
-        if sample_weight is not None or cluster is not None:
-            raise InputError("evidence has its own weights and clusters; pass these when it is made")
-        return y_true.predictions
+        return single_rows(y_true, None, sample_weight, cluster, "This").predictions
     for given, place in ((scores, "second"), (y_true, "first")):
         if isinstance(given, (Rows, SummedRows, BinaryProblems)):
             raise InputError(

@@ -22,13 +22,10 @@ from calib.evidence.clusters import Dependence
 
 #: Most numbers in a block of redraws: it bounds the memory of each thread.
 BLOCK_ELEMENTS = 4_000_000
-
 #: Least variance of dependent sums that are drawn as rounded normal numbers: their skewness is below 0.05.
 NORMAL_FROM = 400.0
-
 #: Most claims (rows times claims about each) whose outcomes are drawn row by row by default.
 MAX_ROW_CLAIMS = 1_000
-
 #: Most cells whose sums are drawn with correlations, and claims that these are estimated from.
 MAX_CORRELATED_CELLS, CORRELATION_CLAIMS = 2_000, 200_000
 
@@ -188,7 +185,6 @@ def draw_exclusive(
     weights: np.ndarray | None = None,
     uniform: Callable[[np.random.Generator], np.ndarray] | None = None,
 ) -> tuple[Draw, int]:
-    """Return a function that draws claims that exclude each other, counted in cells; see `draw_rows`."""
     n_claims, n_samples = scores.shape
     reach = np.cumsum(scores, axis=0, dtype=np.float64)
     most = int(np.ceil(reach[-1].max() - 1e-9))

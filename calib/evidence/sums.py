@@ -24,7 +24,6 @@ from calib.evidence.sampling import Draw, Sampler, draw_sums
 
 #: Means over rows that no cell holds; "event_log_loss" is the log loss of being right.
 LOSSES = ("brier", "log_loss", "event_log_loss", "accuracy")
-
 #: Lower edge of each cell.
 _LOWER = np.append(0.0, EDGES)
 
@@ -52,9 +51,8 @@ class SummedRows(Result):
     n_samples: int
     n_abstained: int
     n_faulty: int
-    top: (
-        CellSums  #: Sums of the confidence, by predicted class; for P(Y = 1) and for a confidence alone, by 0
-    )
+    #: Sums of the confidence, by predicted class; for P(Y = 1) and for a confidence alone, by 0
+    top: CellSums
     class_wise: CellSums | None  #: Sums of the score of every class, by class
     #: For each column of groups, their names and the sums by group
     by: Mapping[str, tuple[tuple[str, ...], CellSums]]
@@ -309,8 +307,6 @@ class SummedRows(Result):
 
 
 def _sums_by_key(sums: CellSums, n_keys: int) -> ShareSums:
-    """Return the sums over the rows of each key; rows are independent."""
-
     def per_key(values: np.ndarray) -> np.ndarray:
         return np.bincount(sums.key, values, n_keys)
 

@@ -97,7 +97,7 @@ def test_one_score_of_two_classes_becomes_a_vector(shape):
     ("answer", "told"),
     [
         (lambda proba: proba * 2.0, "must lie in"),
-        (lambda proba: proba * 0.5, "sum to 0.5 in row"),
+        (lambda proba: proba * 0.5, r"gave do not sum to 1; row \d+ sums to 0\.5"),
         (lambda proba: proba * np.nan, "gave"),
         (lambda proba: 1 / 0, "Broken.predict_proba failed: ZeroDivisionError"),
     ],

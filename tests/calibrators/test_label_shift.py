@@ -195,7 +195,7 @@ def test_refusals():
         LabelShiftCorrection().adapt(proba)
     with pytest.raises(InputError, match='method must be "em" or "bbse"; got'):
         LabelShiftCorrection(method="x").fit(proba, y)
-    with pytest.raises(InputError, match=r"rows that sum to 1; row \d+ sums to 0\.5"):
+    with pytest.raises(InputError, match=r"do not sum to 1; row \d+ sums to 0\.5"):
         LabelShiftCorrection().fit(proba / 2, y)
     with pytest.raises(InputError, match="3 classes; got 2 columns"):
         LabelShiftCorrection().fit(proba, y).adapt(np.full((2, 2), 0.5))
