@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
 
 import numpy as np
 
+from calib.data.kinds import KINDS
 from calib.files.readers.answers import nearly_same, outcomes_of, positive_of, same_classes
 from calib.files.readers.columns import (
     BEYOND,
@@ -30,57 +30,30 @@ Outcome = tuple[bool, str] | None
 MOST_OTHERS = 100
 
 
-@dataclass(frozen=True)
-class NamedTest:
-    """A test of readings."""
-
-    name: str
-    test: Callable[[Columns, Roles], Outcome]
-    unless: tuple[str, ...] = ()  #: Options that decide what is tested
-    required: bool = False  #: Whether a reading that fails is impossible, and not only in doubt
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The result of a test of a reading."""
-
-    check: str
-    passed: bool
-    sentence: str
-    required: bool = False
-
-
-def verdicts_of(columns: Columns, roles: Roles) -> tuple[Verdict, ...]:
-    """Try all tests that apply to a reading and that no option decides."""
-    found = []
-    for check in CHECKS:
-        decided = any(getattr(columns.given, option) for option in check.unless)
-        outcome = None if decided else check.test(columns, roles)
-        if outcome is not None:
-            found.append(Verdict(check.name, *outcome, check.required))
-    return tuple(found)
-
-
-def _score(columns: Columns, roles: Roles) -> str | None:
-    """Return the column of a reading with one score for each row."""
-    return None if roles.has & {"vector", "every label", "ranks"} else roles.probabilities[0]
+def sentences_of(columns: Columns, roles: Roles) -> tuple[dict[str, str], dict[str, str]]:
+    """Try all tests that apply to a reading and that no option decides; return those passed, and failed."""
+    passed: dict[str, str] = {}
+    failed: dict[str, str] = {}
+    for name, (test, kinds, options) in CHECKS.items():
+        if roles.kind not in kinds or any(getattr(columns.given, option) for option in options):
+            continue
+        if (outcome := test(columns, roles)) is not None:
+            (passed if outcome[0] else failed)[name] = outcome[1]
+    return passed, failed
 
 
 def has_label(columns: Columns, roles: Roles) -> Outcome:
-    if roles.label or roles.correct or columns.given.votes:
+    if roles.label or roles.correct:
         return None
     pool = [name for name in (*label_columns(columns), *columns.correct) if name not in roles.probabilities]
-    two = [n for n in pool if n in columns.word and (n in columns.labels or len(columns.words(n)) == 2)]
+    two = [name for name in pool if name in columns.labels or len(columns.words(name)) == 2]
     if not (two or columns.correct) or ("vector" in roles.has and not columns.labels and not columns.correct):
         return None
     return False, f"no column is read as the true class, although there is {some_names(two or pool)}"
 
 
 def sums_to_one(columns: Columns, roles: Roles) -> Outcome:
-    names = roles.probabilities
-    if roles.kind != "vectors":
-        return None
-    listed = some_names(names)
+    names, listed = roles.probabilities, some_names(roles.probabilities)
     if columns.sum_to_one(names):
         return True, f"the rows of {listed} sum to 1"
     if names[0] in columns.table.matrices:
@@ -116,8 +89,7 @@ def are_no_decisions(columns: Columns, roles: Roles) -> Outcome:
 
 def are_in_no_order(columns: Columns, roles: Roles) -> Outcome:
     label, names = columns.label_of(roles), roles.probabilities
-    classes = {*(columns.listed or roles.class_names or ())}
-    if roles.kind != "vectors" or (label and columns.words(label) & classes):
+    if label and columns.words(label) & {*(columns.listed or roles.class_names or ())}:
         return None
     rows = columns.rows(names, 1000)
     if len(rows) < 10 or rows.shape[1] < 3 or not (rows[:, 1:] <= rows[:, :-1]).all():
@@ -127,7 +99,7 @@ def are_in_no_order(columns: Columns, roles: Roles) -> Outcome:
 
 def label_fits_classes(columns: Columns, roles: Roles) -> Outcome:
     label, names, size = columns.label_of(roles), roles.class_names or (), len(roles.probabilities)
-    if roles.kind != "vectors" or label is None:
+    if label is None:
         return None
     words = columns.words(label)
     if columns.are_mostly(label, names) or (words and words <= {*names}):
@@ -142,29 +114,24 @@ def label_fits_classes(columns: Columns, roles: Roles) -> Outcome:
 
 
 def is_not_the_decision(columns: Columns, roles: Roles) -> Outcome:
-    label = columns.truth_of(roles)
+    label, names, decision = columns.truth_of(roles), roles.probabilities, ""
     if label is None or columns.called(label, "true"):
         return None
     if roles.kind == "top-label" and roles.label and roles.predicted:
-        same = (as_keys(columns[label]) == as_keys(columns[roles.predicted])).all()
-        values = np.asarray(columns[roles.probabilities[0]], dtype=np.float64)[:FIRST]
-        if same and np.nansum((1.0 - values).clip(0.0)) > MANY_EXPECTED:
-            return False, f"{label!r} is always {roles.predicted!r}: it may be the model's decision"
-        return None
-    if roles.kind != "vectors":
+        misses = np.nansum((1.0 - np.asarray(columns[names[0]], dtype=np.float64)[:FIRST]).clip(0.0))
+        if misses > MANY_EXPECTED and (as_keys(columns[label]) == as_keys(columns[roles.predicted])).all():
+            decision = f"always {roles.predicted!r}: it may be the model's decision"
+    elif roles.kind != "vectors":
         score = columns.threshold_of(label, MANY_EXPECTED if columns.called(label, "label") else EXPECTED)
-        return None if score is None else (
-            False, f"{label!r} is {score!r} at or above a threshold: a decision, and not the true class"
-        )  # fmt: skip
-    matrix = roles.probabilities[0] in columns.table.matrices
-    if matrix or not is_within(columns.rows(roles.probabilities, FIRST)):
-        return None
-    high = columns.decided(roles.probabilities, label)
-    return None if high is None else (
-        False,
-        f"{label!r} is always the class with the highest score, even if this score is only {high.min():.4g}: "
-        "it may be the model's decision and not the true class",
-    )  # fmt: skip
+        if score is not None:
+            decision = f"{score!r} at or above a threshold: a decision, and not the true class"
+    elif names[0] in columns.word and is_within(columns.rows(names, FIRST)):
+        high = columns.decided(names, label)
+        if high is not None:
+            low = f"even if this score is only {high.min():.4g}"
+            decision = f"always the class with the highest score, {low}: it may be the model's decision"
+            decision += " and not the true class"
+    return (False, f"{label!r} is {decision}") if decision else None
 
 
 def is_one_label(columns: Columns, roles: Roles) -> Outcome:
@@ -202,9 +169,7 @@ def is_the_named_label(columns: Columns, roles: Roles) -> Outcome:
 
 
 def has_a_name(columns: Columns, roles: Roles) -> Outcome:
-    score = _score(columns, roles)
-    if score is None:
-        return None
+    score = roles.probabilities[0]
     if _is_named(columns, score) or (roles.positive is not None and roles.positive in score):
         return True, f"{score!r} has the name of a score"
     others = [name for name in columns.scores if name != score and not is_flag(columns[name])]
@@ -216,19 +181,15 @@ def has_a_name(columns: Columns, roles: Roles) -> Outcome:
 
 
 def stands_alone(columns: Columns, roles: Roles) -> Outcome:
-    score = _score(columns, roles)
-    if score is None or score not in columns.grouped or columns.called(score, "confidence"):
+    score = roles.probabilities[0]
+    if score not in columns.grouped or columns.called(score, "confidence"):
         return None
     return False, f"{score!r} is one of {some_names(columns.grouped[score])}, whose rows sum to 1"
 
 
 def is_a_probability(columns: Columns, roles: Roles) -> Outcome:
-    score = _score(columns, roles)
-    if (
-        score is None
-        or roles.scale in ("percent", "logits", "log_probabilities")
-        or is_within(columns[score])
-    ):
+    score = roles.probabilities[0]
+    if roles.scale in ("percent", "logits", "log_probabilities") or is_within(columns[score]):
         return None
     low, high = columns.ends(score)
     other = low < 0.0 or high <= 10.0 or high > 100.0
@@ -238,7 +199,7 @@ def is_a_probability(columns: Columns, roles: Roles) -> Outcome:
 
 
 def has_two_values(columns: Columns, roles: Roles) -> Outcome:
-    if roles.kind != "binary" or not roles.label:
+    if not roles.label:
         return None
     label, words = roles.label[0], columns.words(*roles.label)
     if len(words) == 2:
@@ -251,8 +212,6 @@ def has_two_values(columns: Columns, roles: Roles) -> Outcome:
 
 
 def decisions_follow(columns: Columns, roles: Roles) -> Outcome:
-    if roles.kind != "binary":
-        return None
     score = roles.probabilities[0]
     said = [n for n in predicted_of(columns, score) if n not in roles.label and len(columns.words(n)) > 1]
     if not said:
@@ -264,18 +223,14 @@ def decisions_follow(columns: Columns, roles: Roles) -> Outcome:
 
 
 def runs_with_the_label(columns: Columns, roles: Roles) -> Outcome:
-    if roles.kind == "vectors" and len(roles.probabilities) == 2 and len(roles.label) == 1:
-        names, label = roles.probabilities, roles.label[0]
-        if (
-            label not in columns.word
-            or columns.agreement(names, label, roles.class_names or ()) > -BEYOND - 1.0
-        ):
-            return None
-        return False, f"the highest of {some_names(names)} names the wrong class of {label!r} in most rows"
-    if roles.kind != "binary" or len(roles.label) != 1:
+    names, label = roles.probabilities, columns.label_of(roles)
+    if label is None or len(names) > 2:
         return None
-    (score,), label = roles.probabilities, roles.label[0]
-    words = sorted(columns.words(label))
+    if roles.kind == "vectors":
+        wrong = columns.agreement(names, label, roles.class_names or ()) <= -BEYOND - 1.0
+        said = f"the highest of {some_names(names)} names the wrong class of {label!r} in most rows"
+        return (False, said) if wrong else None
+    score, words = names[0], sorted(columns.words(label))
     positive = roles.positive or positive_of([w for w in words if w not in roles.drop_label]) or "1"
     if positive not in words or len(words) < 2:
         return None
@@ -289,12 +244,8 @@ def runs_with_the_label(columns: Columns, roles: Roles) -> Outcome:
     if label in columns.labels and (few or (named and not features)):
         low = columns.ends(score)[0]
         rivals = [n for n in columns.classes if n != label and columns.words(n) == {*words}]
-        if low < 0.5 or not rivals:
-            return None
-        return (
-            False,
-            f"{score!r} is never below {low:.4g}, as the confidence in {some_names(rivals)} would be",
-        )
+        said = f"{score!r} is never below {low:.4g}, as the confidence in {some_names(rivals)} would be"
+        return (False, said) if rivals and low >= 0.5 else None
     return False, f"{score!r} does not go with {label!r}: {as_event}"
 
 
@@ -317,16 +268,15 @@ def goes_with_right(columns: Columns, roles: Roles) -> Outcome:
 
 
 def is_at_least_chance(columns: Columns, roles: Roles) -> Outcome:
-    if roles.kind != "top-label" or roles.predicted is None or roles.scale.startswith("log"):
+    if roles.predicted is None or roles.scale.startswith("log"):
         return None
     score, label = roles.probabilities[0], [name for name in roles.label if name in columns.word]
     size = len(columns.words(roles.predicted, *label))
     low = columns.ends(score)[0] / (100.0 if roles.scale == "percent" else 1.0)
     if len(columns.words(roles.predicted)) == 2 and low < 0.495 and columns.sides(roles.predicted, score):
         size = 2  # a decision: a threshold on P(Y = 1)
-    what = (
-        f"the lowest {score!r} is {low:.4g}: a predicted class of {size} has at least {1 / max(size, 1):.4g}"
-    )
+    least = f"a predicted class of {size} has at least {1 / max(size, 1):.4g}"
+    what = f"the lowest {score!r} is {low:.4g}: {least}"
     if size == 2:
         return low >= 0.495, what
     sure = columns.called(score, "confidence") or columns.is_predicted(roles.predicted)
@@ -334,7 +284,7 @@ def is_at_least_chance(columns: Columns, roles: Roles) -> Outcome:
 
 
 def is_one_vocabulary(columns: Columns, roles: Roles) -> Outcome:
-    if roles.kind != "top-label" or not roles.label or roles.predicted is None:
+    if not roles.label or roles.predicted is None:
         return None
     said, true = sorted(columns.words(roles.predicted)), sorted(columns.words(*roles.label))
     if not said or len(true) < 2 and not {*said} & {*true}:
@@ -348,43 +298,41 @@ def is_one_vocabulary(columns: Columns, roles: Roles) -> Outcome:
 
 
 def is_called_predicted(columns: Columns, roles: Roles) -> Outcome:
-    if roles.predicted is None or roles.kind not in ("top-label", "confidence"):
+    if (name := roles.predicted) is None:
         return None
-    name, label = roles.predicted, roles.label
     if len(columns.words(name)) < 2:
         return False, f"{name!r} holds one value, so it predicts nothing"
-    plain = columns.word[name] in ("label", "class") and bool(label) and columns.called(label[0], "true")
-    free = is_free_text(columns[name])
-    answered = columns.called(name, "answered") and (free or columns[name].dtype == object) and not plain
-    answered = answered and columns.word[name] not in ("label", "class")
-    if (
-        columns.is_predicted(name)
-        or name in predicted_of(columns, roles.probabilities[0])
-        or plain
-        or answered
-    ):
+    if columns.word[name] in ("label", "class"):
+        answered = bool(roles.label) and columns.called(roles.label[0], "true")
+    else:
+        text = columns[name].dtype == object or is_free_text(columns[name])
+        answered = text and columns.called(name, "answered")
+    if answered or columns.is_predicted(name) or name in predicted_of(columns, roles.probabilities[0]):
         return True, f"{name!r} has the name of a predicted class"
     return False, f"{name!r} is not called a prediction"
 
 
-#: All tests, in the order in which they are told.
-CHECKS = (
-    NamedTest("has a label", has_label, ("label", "correct")),
-    NamedTest("rows sum to 1", sums_to_one, ("score",)),
-    NamedTest("no decisions", are_no_decisions, ("score",), required=True),
-    NamedTest("no order of ranks", are_in_no_order, ("score",)),
-    NamedTest("label fits classes", label_fits_classes, ("score",)),
-    NamedTest("label is not the decision", is_not_the_decision, ("label", "correct")),
-    NamedTest("one label", is_one_label, ("label", "correct")),
-    NamedTest("the named label", is_the_named_label, ("label",)),
-    NamedTest("score has a name", has_a_name, ("score",)),
-    NamedTest("score stands alone", stands_alone, ("score",)),
-    NamedTest("score is a probability", is_a_probability, ("scores",)),
-    NamedTest("two values", has_two_values, ("drop_label",)),
-    NamedTest("decisions follow", decisions_follow, ("score",)),
-    NamedTest("runs with the label", runs_with_the_label, ("positive",)),
-    NamedTest("goes with right", goes_with_right),
-    NamedTest("at least chance", is_at_least_chance, required=True),
-    NamedTest("one vocabulary", is_one_vocabulary),
-    NamedTest("predicted by its name", is_called_predicted, ("predicted",)),
-)
+ONE_SCORE = ("binary", "top-label", "confidence")
+#: All tests in the order in which they are told, with the kinds of readings, and the options that decide.
+CHECKS: dict[str, tuple[Callable[[Columns, Roles], Outcome], Collection[str], tuple[str, ...]]] = {
+    "has a label": (has_label, KINDS, ("label", "correct")),
+    "rows sum to 1": (sums_to_one, ("vectors",), ("score",)),
+    "no decisions": (are_no_decisions, KINDS, ("score",)),
+    "no order of ranks": (are_in_no_order, ("vectors",), ("score",)),
+    "label fits classes": (label_fits_classes, ("vectors",), ("score",)),
+    "label is not the decision": (is_not_the_decision, KINDS, ("label", "correct")),
+    "one label": (is_one_label, KINDS, ("label", "correct")),
+    "the named label": (is_the_named_label, KINDS, ("label",)),
+    "score has a name": (has_a_name, ONE_SCORE, ("score",)),
+    "score stands alone": (stands_alone, ONE_SCORE, ("score",)),
+    "score is a probability": (is_a_probability, ONE_SCORE, ("scores",)),
+    "two values": (has_two_values, ("binary",), ("drop_label",)),
+    "decisions follow": (decisions_follow, ("binary",), ("score",)),
+    "runs with the label": (runs_with_the_label, ("vectors", "binary"), ("positive",)),
+    "goes with right": (goes_with_right, ("top-label", "confidence"), ()),
+    "at least chance": (is_at_least_chance, ("top-label",), ()),
+    "one vocabulary": (is_one_vocabulary, ("top-label",), ()),
+    "predicted by its name": (is_called_predicted, ("top-label", "confidence"), ("predicted",)),
+}
+#: Tests without which a reading is impossible, and not only in doubt.
+REQUIRED = frozenset(("no decisions", "at least chance"))

@@ -38,8 +38,8 @@ def is_another(columns: Columns, name: str) -> bool:
 
 def label_columns(columns: Columns) -> list[str]:
     """Return the columns that could hold the true class, those with such a name first."""
-    if columns.given.label is not None:
-        return [columns.given.label]
+    if (given := columns.given.label) is not None:
+        return [given] if given in columns.word else []
     taken = {*columns.predicted, *columns.correct, *columns.given.score}
     free = [name for name in columns.classes if name not in taken and not is_another(columns, name)]
     named = [name for name in columns.labels if name in free]
@@ -50,12 +50,11 @@ def label_columns(columns: Columns) -> list[str]:
 
 def score_columns(columns: Columns) -> list[str]:
     """Return the columns that could hold one score for each row."""
-    if columns.given.score:
-        return [
-            name for name in columns.given.score[:1] if len(columns.given.score) == 1 and name in columns.word
-        ]
-    named = [name for name in columns.scores if columns.is_called_score(name) or columns.is_percent(name)]
-    found = [name for name in columns.scores if name in columns.unit or name in named]
+    if given := columns.given.score:
+        return [name for name in given if len(given) == 1 and name in columns.word]
+    found = [
+        n for n in columns.scores if n in columns.unit or columns.is_called_score(n) or columns.is_percent(n)
+    ]
     found = [name for name in found if not is_another(columns, name)] or found
     found = [name for name in found if len(columns.words(name)) > 1] or found
     found = [name for name in found if name.startswith("p(")] or found
@@ -89,9 +88,8 @@ def of_matrices(columns: Columns) -> Iterator[Roles]:
     """Propose a matrix of scores beside labels."""
     given, matrices = columns.given, columns.table.matrices
     rest = [name for name in matrices if name != given.label and not is_called(name, *LABELS)]
-    rest = [
-        name for name in rest if len(matrices) == 1 and not columns.unit or not _holds_flags(matrices[name])
-    ]
+    alone = len(matrices) == 1 and not columns.unit
+    rest = [name for name in rest if alone or not _holds_flags(matrices[name])]
     named = [n for n in rest if is_called(n, *SCALES) or columns.sum_to_one((n,), 0.95) or len(rest) == 1]
     for name in [name for name in given.score if name in matrices] or named:
         codes = tuple(map(str, range(matrices[name].shape[1])))
@@ -103,10 +101,9 @@ def of_named_columns(columns: Columns) -> Iterator[Roles]:
     given, names = columns.given.score, columns.given.score or columns.scores
     if len(names) < 2 or any(name in columns.table.matrices for name in given):
         return
-    labels = [name for name in label_columns(columns) if name in columns.word and columns.has_header]
-    frames = columns.frames_of(names, labels)
-    frames = [(f, n) for f, n in frames if _are_named(columns, f, n) and n not in f.columns]
-    found = [frame for frame, _ in frames] + columns.frames(names)
+    frames = columns.frames_of(names, label_columns(columns) if columns.has_header else ())
+    found = [f for f, label in frames if label not in f.columns and _are_named(columns, f, label)]
+    found += columns.frames(names)
     if given:
         found = [frame for frame in found if frame.columns == given] or [Frame(given, given)]
     paired = {*columns.truths} if len(columns.truths) > 1 and not given else set()
@@ -165,10 +162,9 @@ def _with_labels(columns: Columns, frame: Frame) -> Iterator[Roles]:
     names = columns.listed if matrix else frame.names
     truths = tuple(columns.truths.get(name, "") for name in frame.columns)
     found: list[tuple[str, ...]] = [truths] if all(truths) and not columns.given.label else []
-    found += [
-        (n,) for n in columns.table.matrices if n not in frame.columns and _are_flags(columns, n, frame)
-    ]
-    pool = [name for name in label_columns(columns) if name in columns.word and name not in frame.columns]
+    rest = [name for name in columns.table.matrices if name not in frame.columns]
+    found += [(name,) for name in rest if _are_flags(columns, name, frame)]
+    pool = [name for name in label_columns(columns) if name not in frame.columns]
     pool += [name for name in columns.correct if len(columns.words(name) & {*frame.names}) > 1]
     fits = [name for name in pool if name in columns.labels or _fits(columns, name, frame)]
     shared = [name for name in fits if columns.are_mostly(name, frame.names)]
@@ -183,10 +179,9 @@ def _with_labels(columns: Columns, frame: Frame) -> Iterator[Roles]:
 
 def _are_flags(columns: Columns, name: str, frame: Frame) -> bool:
     """Whether a matrix says of each class whether it is true."""
-    matrix = columns.table.matrices[name]
-    named = name == columns.given.label or columns.given.label is None and is_called(name, *LABELS)
-    width = len(frame.names)
-    return named or (matrix.shape[1] == width and _holds_flags(matrix))
+    given, matrix = columns.given.label, columns.table.matrices[name]
+    named = is_called(name, *LABELS) if given is None else name == given
+    return named or (matrix.shape[1] == len(frame.names) and _holds_flags(matrix))
 
 
 def _holds_flags(matrix: np.ndarray) -> bool:
@@ -200,23 +195,18 @@ def _fits(columns: Columns, name: str, frame: Frame) -> bool:
         return False
     if columns.are_mostly(name, frame.names) or classes_like(columns, name, frame.names) != frame.names:
         return True
-    summed = columns.sum_to_one(frame.columns)
-    if columns[name].dtype == object:
-        return len(words) <= (2 * n_classes if summed else n_classes)
-    numbers = [float(word) for word in words]
-    coded = min(numbers) >= 0 and max(numbers) <= n_classes
-    return coded or (summed and len(numbers) <= 2 * n_classes)
+    if columns.sum_to_one(frame.columns) and len(words) <= 2 * n_classes:
+        return True
+    text = columns[name].dtype == object
+    return len(words) <= n_classes if text else all(0.0 <= float(word) <= n_classes for word in words)
 
 
 def classes_like(columns: Columns, label: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the classes of a label in the order of names that begin like them: H, D of home, draw."""
-    if (
-        label not in columns.word
-        or len(columns.words(label)) != len(names)
-        or columns.words(label) & {*names}
-    ):
+    words = columns.words(label) if label in columns.word else frozenset()
+    if len(words) != len(names) or words & {*names}:
         return names
-    pairs = [[w for w in columns.words(label) if _begins(w.lower(), n.lower())] for n in names]
+    pairs = [[word for word in words if _begins(word.lower(), name.lower())] for name in names]
     found = tuple(pair[0] for pair in pairs if len(pair) == 1)
     return found if len({*found}) == len(names) else names
 
@@ -229,11 +219,10 @@ def _begins(word: str, name: str) -> bool:
 
 def of_events(columns: Columns) -> Iterator[Roles]:
     """Propose P(Y = 1) and a label of two values, or of three of which one means neither."""
-    pool = [name for name in label_columns(columns) if name in columns.word]
-    pool = pool if columns.given.label or not columns.given.correct else []
+    pool = label_columns(columns)
     third = {name: third_value(columns, name) for name in pool}
     two = [n for n in pool if n in columns.labels or len(columns.words(n)) == 2 or third[n]][:MOST_CLASSES]
-    for score in score_columns(columns) if not columns.given.predicted else ():
+    for score in score_columns(columns):
         paired = columns.truths.get(score)
         labels = [paired] if paired and not columns.given.label else [name for name in two if name != score]
         base = Roles((score,), columns.listed, kind="binary", scale=scale_of_score(columns, score))
@@ -269,11 +258,11 @@ def positives(columns: Columns, score: str, label: str, words: Sequence[str]) ->
         return [columns.given.positive]
     if (named := _event_in_name(columns, score, label, words)) is not None:
         return [named]
-    usual = positive_of(words)
-    decided = [sides[-1] for name in predicted_of(columns, score) if (sides := columns.sides(name, score))]
-    decided = [word for word in decided if word in words and len(columns.words(label)) == 2]
-    if decided and len({*columns.words(*predicted_of(columns, score))}) == 2:
-        return [decided[0] if decided[0] != usual else None]
+    usual, said = positive_of(words), predicted_of(columns, score)
+    if len(columns.words(*said)) == 2 == len(columns.words(label)):
+        for sides in filter(None, (columns.sides(name, score) for name in said)):
+            if sides[-1] in words:
+                return [sides[-1] if sides[-1] != usual else None]
     return [None] if usual or len(words) != 2 else [*words]
 
 
@@ -281,43 +270,34 @@ def _event_in_name(columns: Columns, score: str, label: str | None, words: Seque
     """Return the class in the name of a score: yes in p(yes); fraud in fraud_score beside is_fraud."""
     if columns.called(score, *KNOWN, "score") or not columns.has_header:
         return None
-    event, inside = columns.event_of(score), classes_in_name(score, words) if len(words) == 2 else []
-    if len(inside) == 1:
-        word = inside[0]
-        numbered = event is not None and re.fullmatch(rf"(?:class|label|y)?[_ =]*{re.escape(word)}", event[1])
-        if numbered or not word.isdigit():  # m1_prob is the score of a model
-            return word
-    if event is None:
-        return None
-    before, name, _ = event
-    if "(" in before or label is None:
-        return name if "(" in before or normalised(before) == "p" else None
-    word = columns.word[label]
-    beside = name.lower() in word.split("_") and word != name.lower()
-    return name if {*words} <= {"0", "1"} and beside else None
+    before, name, _ = columns.event_of(score) or ("", "", "")
+    inside = classes_in_name(score, words) if len(words) == 2 else []
+    for word in inside if len(inside) == 1 else ():
+        if not word.isdigit() or re.fullmatch(rf"(?:class|label|y)?[_ =]*{re.escape(word)}", name):
+            return word  # but m1_prob is the score of a model
+    if label is None:
+        named = normalised(before) == "p"
+    else:
+        parts = columns.word[label].split("_")
+        named = {*words} <= {"0", "1"} and len(parts) > 1 and name.lower() in parts
+    return name if named or "(" in before else None
 
 
 def predicted_of(columns: Columns, score: str) -> list[str]:
-    """Return the columns of predicted classes that belong to a score: named like it, or else all."""
-    stem = (columns.event_of(score) or ("", "", ""))[1]
-    named = [name for name in columns.word if name in columns.classes and _is_named_like(columns, name, stem)]
-    named = [name for name in named if name != columns.given.label]
-    if columns.given.predicted or not named:
-        return [name for name in columns.predicted if name != score]
-    return named
-
-
-def _is_named_like(columns: Columns, name: str, stem: str) -> bool:
-    """Whether a column is named as the predicted class of a model: lr_pred for lr."""
-    word, stem = columns.word[name], columns.word.get(stem, normalised(stem))
-    rest = {word.removeprefix(f"{stem}_"), word.removesuffix(f"_{stem}")} - {word}
-    return bool(stem) and any(is_called(part, "predicted") or part in ("label", "class") for part in rest)
+    """Return the columns of predicted classes that belong to a score: lr_pred to lr_proba, or else all."""
+    found: list[str] = []
+    stem = normalised((columns.event_of(score) or ("", "", ""))[1])
+    for name in columns.classes if stem and not columns.given.predicted else ():
+        word = columns.word[name]
+        rest = {word.removeprefix(f"{stem}_"), word.removesuffix(f"_{stem}")} - {word}
+        named = any(is_called(part, "predicted") or part in ("label", "class") for part in rest)
+        found += [name] if named and name != columns.given.label else []
+    return found or [name for name in columns.predicted if name != score]
 
 
 def of_predicted(columns: Columns) -> Iterator[Roles]:
     """Propose the predicted class of each row, its confidence, and the true class or whether it is right."""
-    pool = [name for name in label_columns(columns) if name in columns.word]
-    pool = pool if columns.given.label or not columns.given.correct else []
+    pool = label_columns(columns) if columns.given.label or not columns.given.correct else []
     for score in score_columns(columns):
         base = Roles((score,), kind="top-label", scale=scale_of_score(columns, score))
         named = predicted_of(columns, score)
@@ -349,11 +329,9 @@ def _answers(columns: Columns, score: str, label: str) -> list[str]:
 
 def of_outcomes(columns: Columns) -> Iterator[Roles]:
     """Propose a confidence, and whether the prediction is right, or wrong."""
-    for score in score_columns(columns) if not columns.given.label and not columns.given.predicted else ():
-        for correct in columns.correct:
-            if correct != score:
-                scale = scale_of_score(columns, score)
-                yield Roles((score,), kind="confidence", correct=correct, scale=scale)
+    for score, correct in product(score_columns(columns), columns.correct):
+        if correct != score:
+            yield Roles((score,), kind="confidence", correct=correct, scale=scale_of_score(columns, score))
 
 
 #: In the order in which readings win if they pass equally many tests.

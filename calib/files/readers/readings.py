@@ -6,31 +6,34 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os.path import commonprefix
+from typing import Any
 
 import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.data.kinds import KINDS
-from calib.files.readers.answers import positive_of
-from calib.files.readers.checks import Verdict, verdicts_of
-from calib.files.readers.columns import Columns, is_within
+from calib.files.readers.answers import outcomes_of, positive_of
+from calib.files.readers.checks import REQUIRED, sentences_of
+from calib.files.readers.columns import FIRST, Columns, is_within
 from calib.files.readers.conventions import KNOWN, LABEL_SUFFIX, SCALES, WORDS, is_called
 from calib.files.readers.generators import GENERATORS, MOST_CLASSES
 from calib.files.readers.models import with_model, with_pairs
-from calib.files.readers.previews import row_texts
-from calib.files.readers.roles import Choice, ChoiceError, Given, Roles, numbered, rows_of
-from calib.files.readers.stray_cells import refuse_stray_cells
-from calib.files.readers.tables import Table, some_names
+from calib.files.readers.roles import Choice, ChoiceError, Given, Roles, models_in, numbered, rows_of
+from calib.files.readers.tables import Table, some_names, words_in
 from calib.files.readers.votes import MAJORITY, votes_in
 
-#: Most readings that a question shows in full.
-SHOWN = 3
+#: Most readings that a question shows in full, and rows of the file that it shows as each reads them.
+SHOWN, ROWS = 3, 3
 #: Most rows on which the options of a question are tried.
 MOST_ROWS = 5_000
 #: Most distinct words of a confidence for which probabilities are proposed.
 MOST_WORDS = 20
 #: Largest share of rows with a label in a column that only some rows were given.
 MOSTLY_EMPTY = 0.5
+#: Cells that are numbers, also with a percent sign or thousands separators.
+NUMBERLIKE = re.compile(
+    r"[+-]?(\d+([.,]\d*)?|[.,]\d+|\d{1,3}([., ']\d{3})+([.,]\d+)?)([eE][+-]?\d+)?\s*%?", re.ASCII
+)
 #: Tests without which no reading is offered: nothing shows that the numbers are probabilities.
 UNSUPPORTED = (
     {"rows sum to 1"},
@@ -52,19 +55,16 @@ ASKED = {
 
 @dataclass(frozen=True)
 class TableReading:
-    """Columns with roles, and the tests of them that were passed and failed."""
+    """Columns with roles, and the sentences of the tests that were passed and failed."""
 
     roles: Roles
-    verdicts: tuple[Verdict, ...]
     place: int  #: Place of its generator
-
-    @property
-    def failed(self) -> tuple[Verdict, ...]:
-        return tuple(verdict for verdict in self.verdicts if not verdict.passed)
+    passed: Mapping[str, str]
+    failed: Mapping[str, str]
 
     @property
     def is_possible(self) -> bool:
-        return not any(verdict.required for verdict in self.failed)
+        return not REQUIRED & self.failed.keys()
 
 
 def guess_roles(table: Table, given: Given | None = None) -> Roles:
@@ -80,9 +80,9 @@ def guess_roles(table: Table, given: Given | None = None) -> Roles:
     if (tie := _ties(columns)) is not None:
         return tie
     if given.score:
-        refuse_stray_cells(columns, [])
+        _refuse_stray_cells(columns, [])
     ranked = readings_of(columns)
-    refuse_stray_cells(columns, [reading.roles for reading in ranked if not reading.failed])
+    _refuse_stray_cells(columns, [reading.roles for reading in ranked if not reading.failed])
     if not ranked and not given.words and (words := _words_of_confidence(columns)):
         doubt = f"the confidence is in words, and each word needs a probability ({some_names(words)})"
         proposed = guess_roles(table, replace(given, words=words))
@@ -90,18 +90,16 @@ def guess_roles(table: Table, given: Given | None = None) -> Roles:
     possible = [reading for reading in ranked if reading.is_possible]
     if not possible:
         raise InputError(_refusal(columns, ranked))
-    best = possible[0]
-    _refuse_fractions(columns, best.roles)
+    best, roles = possible[0], possible[0].roles
+    _refuse_fractions(columns, roles)
     rivals = _rivals(columns, possible)
-    roles = best.roles
     if best.failed and not _is_for_findings(columns, best) or len(rivals) > 1:
         roles = _in_doubt(columns, rivals, best)
-    side = {role: name for role, name in columns.side.items()}
-    roles = replace(roles, scale=given.scores or roles.scale)
-    dropped = given.drop_label or roles.drop_label
-    roles = replace(roles, words=given.words, only=given.only, drop_label=dropped, **side)
-    roles = with_pairs(columns, roles)
-    roles = roles.among([*columns.word, *table.matrices, *table.ignored])
+    roles = replace(
+        roles, **columns.side, scale=given.scores or roles.scale, words=given.words, only=given.only,
+        drop_label=given.drop_label or roles.drop_label,
+    )  # fmt: skip
+    roles = with_pairs(columns, roles).among([*columns.word, *table.matrices, *table.ignored])
     roles = with_model(columns, roles)
     given.check_used(roles)
     return roles
@@ -114,37 +112,28 @@ def readings_of(columns: Columns) -> list[TableReading]:
         for roles in generate(columns):
             if columns.given.are_in(roles):
                 proposed.setdefault(roles, place)
-    found = [TableReading(roles, verdicts_of(columns, roles), place) for roles, place in proposed.items()]
+    found = [TableReading(roles, place, *sentences_of(columns, roles)) for roles, place in proposed.items()]
     return sorted(found, key=lambda each: _rank(columns, each))
 
 
 def _rank(columns: Columns, reading: TableReading) -> tuple[int, ...]:
     """Sort readings: fewest failed tests first, then with a label, then by kind, then by names."""
-    roles = reading.roles
+    roles, failed = reading.roles, reading.failed
     first, label = roles.probabilities[0], roles.label[0] if roles.label else roles.correct
-    required = sum(verdict.required for verdict in reading.failed)
     named = 1 if label in (*columns.labels, *columns.correct) else 2
     named = 0 if label in columns.word and columns.called(label, "true") else named
     score = first not in columns.word or columns.is_called_score(first)
     sure = roles.kind == "confidence" and columns.called(first, "confidence")
-    return (
-        required,
-        len(reading.failed),
-        label is None,
-        reading.place,
-        not roles.label,
-        named,
-        2 - score - sure,
-    )
+    labelled = label is None, reading.place, not roles.label
+    return len(REQUIRED & failed.keys()), len(failed), *labelled, named, 2 - score - sure
 
 
 def _is_for_findings(columns: Columns, reading: TableReading) -> bool:
     """Whether the only doubt is about labels that an examination explains better."""
-    roles = reading.roles
-    if roles.drop_label or [verdict.check for verdict in reading.failed] != ["two values"]:
+    if reading.roles.drop_label or [*reading.failed] != ["two values"]:
         return False
-    sure = columns.called(roles.probabilities[0], "confidence")
-    return sure or not 2 < len(columns.words(*roles.label)) <= MOST_CLASSES
+    sure = columns.called(reading.roles.probabilities[0], "confidence")
+    return sure or not 2 < len(columns.words(*reading.roles.label)) <= MOST_CLASSES
 
 
 def _core(roles: Roles) -> tuple[object, ...]:
@@ -162,36 +151,31 @@ def _rivals(columns: Columns, possible: Sequence[TableReading]) -> list[TableRea
         rank = _rank(columns, best)[:last]
         nearest = [each for each in possible if _rank(columns, each)[:last] == rank]
     distinct: list[TableReading] = []
-    with_score: dict[str, list[TableReading]] = {}  # of other scores, no two are the same
     for each in [r for near in nearest for r in (*_turned(columns, near), near)]:
-        lists = [with_score.setdefault(name, []) for name in each.roles.probabilities or ("",)]
-        if not any(_are_the_same(columns, each.roles, other.roles) for same in lists for other in same):
+        if not any(_are_the_same(columns, each.roles, other.roles) for other in distinct):
             distinct.append(each)
-            for same in lists:
-                same.append(each)
     return distinct
 
 
 def _turned(columns: Columns, reading: TableReading) -> list[TableReading]:
     """Return the reading as the probability of the other class, if scores run against the labels."""
-    roles, failed = reading.roles, {verdict.check for verdict in reading.failed}
-    if roles.kind != "binary" or "runs with the label" not in failed or columns.given.positive:
+    roles = reading.roles
+    if roles.kind != "binary" or "runs with the label" not in reading.failed or columns.given.positive:
         return []
     words = columns.words(*roles.label)
-    others = sorted(words - {roles.positive or positive_of(words)})
-    other = replace(roles, positive=others[0])
-    turned = TableReading(other, verdicts_of(columns, other), reading.place)
+    other = replace(roles, positive=min(words - {roles.positive or positive_of(words)}))
+    turned = TableReading(other, reading.place, *sentences_of(columns, other))
     return [turned] if len(turned.failed) < len(reading.failed) else []
 
 
 def _are_the_same(columns: Columns, one: Roles, other: Roles) -> bool:
     """Whether two readings give equal numbers: equal columns, or a label that says the same."""
-    if {*one.probabilities} & {*other.probabilities} and one.kind == other.kind == "vectors":
+    if not {*one.probabilities} & {*other.probabilities}:
+        return False
+    if one.kind == other.kind == "vectors":
         one = replace(one, probabilities=other.probabilities)
-    labels = [*one.label, *other.label] if one.positive == other.positive else []
-    if {*one.label} == {*other.label}:
-        one = replace(one, label=other.label)
-    if len({*labels}) == len(labels) == 2 and columns.say_the_same(*labels):
+    pair = len(one.label) == len(other.label) == 1 and one.positive == other.positive
+    if {*one.label} == {*other.label} or (pair and columns.say_the_same(*one.label, *other.label)):
         one = replace(one, label=other.label)
     return _core(one) == _core(other)
 
@@ -204,46 +188,41 @@ def _in_doubt(columns: Columns, readings: Sequence[TableReading], best: TableRea
     options = [_options(columns, reading.roles) for reading in readings]
     found = {option: list(dict.fromkeys(each.get(option) for each in options)) for option in ASKED}
     open_ = {option: [*filter(None, values)] for option, values in found.items() if len(values) > 1}
-    texts = row_texts(columns, [reading.roles for reading in readings[:SHOWN]])
-    desk, sparse = _judgement(columns, best)
+    rows = _rows_as_read(columns, [reading.roles for reading in readings[:SHOWN]])
     choices: dict[tuple[str, ...], Choice] = {}
     for at, (reading, each) in enumerate(zip(readings, options, strict=True)):
-        failed = {verdict.check for verdict in reading.failed}
-        supported = not any(tests <= failed for tests in UNSUPPORTED)
+        decisive: tuple[str, ...] | None = None
         if at >= SHOWN and [*open_] == ["score"]:
-            decisive: tuple[str, ...] | None = (f"score={each['score']}",)
-        else:
-            decisive = _decisive(columns, reading.roles, each, [*open_]) if supported else None
-        if decisive is not None:
-            told = reading.verdicts if at < SHOWN else ()
-            choices.setdefault(decisive, Choice(
-                decisive,
-                KINDS[reading.roles.kind].title,
-                tuple(verdict.sentence for verdict in told if verdict.passed),
-                tuple(verdict.sentence for verdict in told if not verdict.passed),
-                texts[at] if at < SHOWN else (),
-            ))  # fmt: skip
+            decisive = (f"score={each['score']}",)
+        elif not any(tests <= reading.failed.keys() for tests in UNSUPPORTED):
+            decisive = _decisive(columns, reading.roles, each, [*open_])
+        if decisive is not None and decisive not in choices:
+            choice = Choice(decisive, KINDS[reading.roles.kind].title)
+            if at < SHOWN:
+                passed, failed = tuple(reading.passed.values()), tuple(reading.failed.values())
+                choice = replace(choice, passed=passed, failed=failed, rows=rows[at])
+            choices[decisive] = choice
+    desk, sparse = _judgement(columns, best)
     if best.failed:
-        doubt = best.failed[0].sentence
+        doubt = next(iter(best.failed.values()))
         if not (choices or desk) or not (best.roles.label or best.roles.correct or columns.given.named()):
             raise ChoiceError(doubt, ())
     else:
         first = {"score": open_["score"]} if "score" in open_ else open_  # the others depend on it
         doubt = "; ".join(f"it is unclear {ASKED[o]}: {some_names(values)}" for o, values in first.items())
     shown = list(choices.values())
-    shown = shown if _differ_in_scores(shown) else shown[: SHOWN - len(desk)]
-    shown = [*desk, *shown] if sparse else [*shown, *desk]
-    return replace(best.roles, doubt=doubt, choices=tuple(shown))
+    shown = shown if models_in(shown) else shown[: SHOWN - len(desk)]
+    return replace(best.roles, doubt=doubt, choices=(*desk, *shown) if sparse else (*shown, *desk))
 
 
 def _judgement(columns: Columns, reading: TableReading) -> tuple[list[Choice], bool]:
     """Return the command for a judge's verdicts beside people's labels, and whether most labels are empty."""
     truth, score = columns.truth_of(reading.roles), reading.roles.probabilities[0]
-    texts = [name for name in columns.classes if columns[name].dtype == object and name != truth]
-    if truth is None or columns[truth].dtype != object or score not in columns.word:
+    if truth is None or score not in columns.word or "one label" not in reading.failed:
         return [], False
-    for other in texts if "one label" in {verdict.check for verdict in reading.failed} else ():
-        if columns.alike(truth, other, True):
+    texts = [name for name in columns.classes if columns[name].dtype == object]
+    for other in texts if truth in texts else ():
+        if other != truth and columns.alike(truth, other, True):
             share = {name: float((columns[name] != "").mean()) for name in (truth, other)}
             judged = [name for name in share if {"judge", "verdict"} & {*columns.word[name].split("_")}]
             verdict = max(share, key=lambda name: (round(share[name], 1), name in judged))
@@ -255,28 +234,26 @@ def _judgement(columns: Columns, reading: TableReading) -> tuple[list[Choice], b
     return [], False
 
 
-def _differ_in_scores(choices: Sequence[Choice]) -> bool:
-    return all(len(choice.options) == 1 and choice.options[0].startswith("score=") for choice in choices)
-
-
 def _options(columns: Columns, roles: Roles) -> dict[str, str]:
     """Return the options that name the columns of a reading."""
-    scores, positive = roles.probabilities, roles.positive
+    scores = roles.probabilities
     head, tail = (commonprefix([name[::step] for name in scores]) for step in (1, -1))
     head, tail = (re.sub(r"[^\W_]*$", "", around) for around in (head, tail))  # up to a separator
     plain = len(scores) > 1 and "*" not in head + tail
     alone = plain and columns.around(head, tail[::-1]) == scores
-    found = {"score": f"{head}*{tail[::-1]}" if alone else ",".join(scores), "label": ",".join(roles.label)}
-    found |= {"predicted": "" if roles.ranked else roles.predicted or ""}
-    found |= {"correct": "" if roles.label else roles.correct or ""}
+    found = {
+        "score": f"{head}*{tail[::-1]}" if alone else ",".join(scores),
+        "label": ",".join(roles.label),
+        "predicted": "" if roles.ranked else roles.predicted,
+        "correct": "" if roles.label else roles.correct,
+    }
     words = columns.words(*roles.label) - {*roles.drop_label} if roles.kind == "binary" else frozenset()
     if 0 < len(words) <= MOST_CLASSES:
-        found["positive"] = positive or positive_of(words) or max(words, default="")
+        found["positive"] = roles.positive or positive_of(words) or max(words)
     found["drop_label"] = ",".join(roles.drop_label)
-    score = scores[0] if len(scores) == 1 and scores[0] in columns.word else ""
-    if score and columns.is_called_score(score) and roles.scale == "unknown":
-        points = is_within(columns[score], 10.0) or not is_within(columns[score], 100.0)
-        found["scores"] = "" if points else "percent"
+    if len(scores) == 1 and roles.scale == "unknown" and scores[0] in columns.word:
+        points = is_within(columns[scores[0]], 10.0) or not is_within(columns[scores[0]], 100.0)
+        found["scores"] = "percent" if columns.is_called_score(scores[0]) and not points else ""
     return {option: value for option, value in found.items() if value}
 
 
@@ -286,24 +263,101 @@ def _decisive(
     """Return the fewest options with which a table is read in this way; None if options cannot decide."""
     if len(roles.label) > 1:
         options = {name: value for name, value in options.items() if name != "label"}
-    short = [[option] for option in open_ if option in options] + [[o for o in open_ if o in options]]
+    open_ = [option for option in open_ if option in options]
     plain = [name for name in options if name != "positive"]
-    for names in (*short, plain, [*options]):
-        if names:
-            given = _also_given(columns, {name: options[name] for name in names})
-            again = readings_of(Columns(columns.table, given, columns))
-            again = [each for each in again if each.is_possible]
-            same = again and _core(again[0].roles)[:4] == _core(roles)[:4]
-            if same and not again[0].failed and len(_rivals(columns, again)) == 1:
-                return tuple(f"{name}={options[name]}" for name in names)
+    for names in filter(None, (*([option] for option in open_), open_, plain, [*options])):
+        wanted: dict[str, Any] = {name: options[name] for name in names}
+        wanted |= {name: (wanted[name],) for name in ("score", "drop_label") if name in wanted}
+        given = replace(columns.given, **wanted).resolved(columns.table)
+        again = [r for r in readings_of(Columns(columns.table, given, columns)) if r.is_possible]
+        same = again and _core(again[0].roles)[:4] == _core(roles)[:4]
+        if same and not again[0].failed and len(_rivals(columns, again)) == 1:
+            return tuple(f"{name}={options[name]}" for name in names)
     return None
 
 
-def _also_given(columns: Columns, options: Mapping[str, str]) -> Given:
-    """Return what the user says, with further options."""
-    several = {name: (value,) for name, value in options.items() if name in ("score", "drop_label")}
-    given: Given = replace(columns.given, **{**options, **several})  # type: ignore[arg-type]
-    return given.resolved(columns.table)
+# --- rows as readings understand them ---
+
+
+def _rows_as_read(columns: Columns, readings: Sequence[Roles]) -> list[tuple[str, ...]]:
+    """Return complete rows as each reading understands them, first those in which the readings differ."""
+    every = [_texts(columns, roles) for roles in readings]
+    complete = [row for row, texts in enumerate(zip(*every, strict=False)) if all(texts)]
+    rows = sorted(complete, key=lambda row: len({each[row] for each in every}) < len(every))[:ROWS]
+    return [tuple(f"{row}: {each[row]}" for row in sorted(rows)) for each in every]
+
+
+def _texts(columns: Columns, roles: Roles) -> list[str]:
+    """Return what a reading says of each of the first rows; "" of an incomplete row."""
+    with np.errstate(invalid="ignore"):  # of a signalling NaN, which becomes a quiet one
+        score = columns.rows(roles.probabilities, FIRST).astype(np.float64)
+    score /= 100.0 if roles.scale == "percent" else 1.0
+    true = _cells(columns, roles.label[0]) if len(roles.label) == 1 else None
+    if true is None and roles.correct is not None:
+        outcomes = outcomes_of(columns[roles.correct][:FIRST], roles.correct)
+        true = ["right" if value == 1.0 else "wrong" if value == 0.0 else "" for value in outcomes]
+    names, said, high = roles.class_names or (), ["confidence"] * len(score), score[:, 0]
+    if true is not None and not {*true} & {*names} and all(map(str.isdecimal, filter(None, true))):
+        names = tuple(map(str, range(score.shape[1])))  # labels count columns
+    if roles.kind == "binary":
+        words = columns.words(*roles.label)
+        said = [f"P({roles.positive or positive_of(words) or max(words, default='1')})"] * len(score)
+    elif "vector" in roles.has and names:
+        said, high = [f"said {names[top]}" for top in score.argmax(axis=1)], score.max(axis=1)
+    elif roles.predicted:
+        said = [f"said {word}" if word else "confidence" for word in _cells(columns, roles.predicted)]
+    finite = np.asarray(np.isfinite(score).all(axis=1))
+    texts = [f"{word} {value:.3g}" for word, value in zip(said, high, strict=False)]
+    for row, (word, cell) in enumerate(zip(said, true or (), strict=False)):
+        graded = word.startswith("said ") and cell not in ("right", "wrong")
+        right = (": right" if word == f"said {cell}" else ": wrong") if graded else ""
+        texts[row] = f"{texts[row]}, {'true ' * bool(roles.label)}{cell}{right}" if cell else ""
+    return [text if complete else "" for text, complete in zip(texts, finite, strict=True)]
+
+
+def _cells(columns: Columns, name: str) -> list[str]:
+    """Return the first cells of a column as texts; "?" for labels in a matrix."""
+    if name not in columns.word:
+        return ["?"] * FIRST
+    codes, words = words_in(columns[name][:FIRST])
+    return [words[code][:20] for code in codes]
+
+
+# --- what is refused, and what is asked before anything is read ---
+
+
+def _refuse_stray_cells(columns: Columns, read: Sequence[Roles]) -> None:
+    """Refuse a column of numbers with a cell of text, unless other columns, called scores, can be `read`."""
+    given = columns.given
+    known = {*columns.side.values(), *columns.labels, *columns.predicted, *columns.correct}
+    firsts = [roles.probabilities for roles in read if roles.probabilities[0] in columns.word]
+    sure = any(columns.sum_to_one(names) or columns.is_called_score(names[0]) for names in firsts)
+    labelled = bool(columns.labels) or any(roles.label for roles in read)
+    for name in given.score or [name for name in columns.word if name not in known]:
+        if name not in columns.word or columns[name].dtype != object:
+            continue
+        named, first = name in given.score or columns.is_called_score(name), str(columns[name][0])
+        stray = _stray_cell(columns, name, labelled) if named or not sure else None
+        if stray is None and (name in given.score or (not read and named and re.search(r"\d", first))):
+            stray = 0, first
+        if stray is not None:
+            raise InputError(
+                f"column {name[:60]!r} needs numbers, but holds {stray[1][:60]!r} in row {stray[0]}; write a "
+                "number such as 0.5, leave the cell empty if the score is missing, or remove the row"
+            )
+
+
+def _stray_cell(columns: Columns, name: str, labelled: bool) -> tuple[int, str] | None:
+    """Return the first cell (row, text) of a column of numbers that is no number; None for other columns."""
+    codes, words = columns.coded(name)
+    numbers = [len(word) <= 60 and NUMBERLIKE.fullmatch(word) is not None for word in words]
+    like, others = np.array(numbers)[codes], np.array([*map(bool, words)])[codes]
+    others &= ~like
+    whole = all(word.lstrip("+-").isdigit() for word, number in zip(words, numbers, strict=True) if number)
+    if like.sum() <= others.sum() or (whole and not (others.any() and labelled)):
+        return None
+    row = int((others if others.any() else like).argmax())
+    return row, words[codes[row]]
 
 
 def _refuse_fractions(columns: Columns, roles: Roles) -> None:
@@ -321,9 +375,8 @@ def _refuse_fractions(columns: Columns, roles: Roles) -> None:
 def _refusal(columns: Columns, ranked: Sequence[TableReading]) -> str:
     """Say why no reading of a table is possible."""
     if ranked:
-        return next(verdict.sentence for verdict in ranked[0].failed if verdict.required)
-    named = columns.given.named()
-    if named:
+        return next(sentence for check, sentence in ranked[0].failed.items() if check in REQUIRED)
+    if named := columns.given.named():
         return (
             f"no reading of this file uses {named}; name the columns of scores, labels and predicted classes"
         )
@@ -358,23 +411,19 @@ def _ties(columns: Columns) -> Roles | None:
     """Ask about an outcome of 0, 0.5 and 1: a tie is half an event, or no row."""
     given = columns.given
     for name in () if given.drop_label else (n for n in columns.numeric if n in columns.fractions):
-        values = columns[name][~np.isnan(columns[name])]
         match = LABEL_SUFFIX.fullmatch(name)
-        asked = name == given.label or (
-            given.label is None and (match or columns.called(name, "true", "label"))
-        )
-        if not (asked and set(np.unique(values)) == {0.0, 0.5, 1.0}):
+        named = given.label is None and (match or columns.called(name, "true", "label"))
+        values = columns[name][~np.isnan(columns[name])]
+        if not (named or name == given.label) or {*np.unique(values)} != {0.0, 0.5, 1.0}:
             continue
         score = given.score or tuple(n for n in columns.unit if match and n == match[1])
         score = score or tuple(n for n in columns.unit if n != name and columns.is_called_score(n))
-        if len(score) != 1:
-            continue
-        roles = guess_roles(columns.table, replace(given, score=score, label=None, votes=(name,)))
-        half = Choice((f"score={score[0]}", f"votes={name}"), "0.5 is half an event, such as a tie")
-        options = f"score={score[0]}", f"label={name}", "drop_label=0.5"
-        without = Choice(options, "rows with 0.5 are left out")
-        doubt = f"{name!r} holds 0.5 beside 0 and 1"
-        return replace(roles, doubt=doubt, choices=(half, without))
+        if len(score) == 1:
+            roles = guess_roles(columns.table, replace(given, score=score, label=None, votes=(name,)))
+            option = f"score={score[0]}"
+            half = Choice((option, f"votes={name}"), "0.5 is half an event, such as a tie")
+            without = Choice((option, f"label={name}", "drop_label=0.5"), "rows with 0.5 are left out")
+            return replace(roles, doubt=f"{name!r} holds 0.5 beside 0 and 1", choices=(half, without))
     return None
 
 
@@ -390,10 +439,8 @@ def _with_votes(table: Table, given: Given, votes: tuple[str, ...]) -> Roles:
         return tuple(text.replace(f"{MAJORITY!r}", some_names(votes)) for text in named)
 
     choices = tuple(
-        Choice(
-            said(*each.options), each.title, said(*each.passed), said(*each.failed), each.rows, each.command
-        )
+        replace(each, options=said(*each.options), passed=said(*each.passed), failed=said(*each.failed))
         for each in roles.choices
     )
-    doubt = None if roles.doubt is None else said(roles.doubt)[0]
+    doubt = roles.doubt and said(roles.doubt)[0]
     return replace(roles, label=(), votes=votes, doubt=doubt, choices=choices)
