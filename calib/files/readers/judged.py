@@ -69,16 +69,16 @@ class JudgedColumns:
     @property
     def words(self) -> str:
         """What was read as what."""
-        listed = {"verdict": self.verdict, "people": self.human}
         single = {
             "confidence": self.confidence,
             "rows together": self.cluster,
             "labelled by": self.labelled_by,
         }
-        listed |= {role: (name,) for role, name in single.items() if name is not None}
+        read = [f"verdict {some_names(self.verdict)}", f"people {some_names(self.human)}"]
+        read += [f"{role} {some_names([name])}" for role, name in single.items() if name is not None]
         n_left = self.n_unanswered
         left_out = f"; {n_left:,} row{'s' * (n_left > 1)} without a verdict left out" if n_left else ""
-        return ", ".join(f"{role} {some_names(names)}" for role, names in listed.items()) + left_out
+        return ", ".join(read) + left_out
 
 
 def read_judged(
@@ -109,11 +109,9 @@ def read_judged(
     if len(labellers) == 1:
         single["labelled_by"] = single["labelled_by"] or labellers[0]
     answered = ~np.all([missing_cells(columns[name]) for name in verdict], axis=0)
-    kept = {name: values[answered] for name, values in columns.items()}
-    rows = np.flatnonzero(answered)
-    return _in_same_words(
-        JudgedColumns(kept, verdict, human, rows, **single, n_unanswered=len(answered) - len(rows))
-    )
+    kept, rows = {name: values[answered] for name, values in columns.items()}, np.flatnonzero(answered)
+    n_left = len(answered) - len(rows)
+    return _in_same_words(JudgedColumns(kept, verdict, human, rows, **single, n_unanswered=n_left))
 
 
 def _repeated(
@@ -133,14 +131,13 @@ def _repeated(
 def _both(
     columns: Mapping[str, np.ndarray], verdict: tuple[str, ...], human: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the columns of verdicts and of labels, or ask."""
     if len(verdict) == 1 and not human and (pair := verdict[0].removesuffix(JUDGE) + HUMAN) in columns:
         human = (pair,)
     if verdict and human:
         return verdict, human
     classes = {}
     for name, values in columns.items():
-        words = set(words_in(values)[1]) - {"", "nan"}
+        words = _words(values)
         few = 1 < len(words) <= min(MOST_CLASSES, max(len(values) // 2, 2))
         if few and max(map(len, words)) <= LONGEST and not (SURE.search(name) or LABELLERS.search(name)):
             classes[name] = words
@@ -154,8 +151,8 @@ def _both(
         if len(pairs) == 1:
             return (pairs[0][0],), (pairs[0][1],)
     listed = [
-        f"{name!r} ({', '.join(sorted(found)[:4])}{', ...' * (len(found) > 4)})"
-        for name, found in classes.items()
+        f"{name!r} ({', '.join(sorted(words)[:4])}{', ...' * (len(words) > 4)})"
+        for name, words in classes.items()
     ]
     raise InputError(
         "which column holds the judge's verdict, and which the labels of people? Add --verdict COLUMN and "
@@ -171,20 +168,18 @@ def _alike(classes: Mapping[str, set[str]], one: str, other: str) -> bool:
     return bool(first & second) or same_classes(sorted(second), sorted(first)) is not None
 
 
+def _words(*columns: np.ndarray) -> set[str]:
+    return {word for values in columns for word in words_in(values)[1]} - {"", "nan"}
+
+
 def _are_shares(values: np.ndarray) -> bool:
-    return (
-        values.dtype.kind in "fiu"
-        and len(values) > 0
-        and 0.0 <= np.nanmin(values) <= np.nanmax(values) <= 1.0
-    )
+    known = values[~np.isnan(values)] if values.dtype.kind in "fiu" else values[:0]
+    return len(known) > 0 and 0.0 <= known.min() <= known.max() <= 1.0
 
 
 def _in_same_words(found: JudgedColumns) -> JudgedColumns:
     """Write labels in the words of the verdicts if they use others for the same two classes: 1 for pass."""
-    said, labelled = (
-        {word for name in names for word in words_in(found.columns[name])[1]} - {"", "nan"}
-        for names in (found.verdict, found.human)
-    )
+    said, labelled = (_words(*(found.columns[n] for n in names)) for names in (found.verdict, found.human))
     if len(said) != 2 or said & labelled or not (same := same_classes(sorted(labelled), sorted(said))):
         return found
     renamed = {name: by_word(found.columns[name], same.get, object) for name in found.human}
@@ -269,12 +264,10 @@ def _by_source(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     by_people = table["source"].astype(str).str.upper() == "ANNOTATION"
     table["name"] = table["name"].astype(str) + np.where(by_people, HUMAN, JUDGE)
     if "stringvalue" in table:
-        table["value"] = table["stringvalue"].where(
-            ~missing_cells(columns[named["stringvalue"]]), table["value"]
-        )
+        missing = missing_cells(columns[named["stringvalue"]])
+        table["value"] = table["value"].where(missing, table["stringvalue"])
     rows = [name for name in ("traceid", "observationid") if name in table]
     table[rows] = table[rows].fillna("")
-    wide = (
-        table.pivot_table("value", rows, "name", aggfunc="last", dropna=False).dropna(how="all").reset_index()
-    )
+    wide = table.pivot_table("value", rows, "name", aggfunc="last", dropna=False)
+    wide = wide.dropna(how="all").reset_index()
     return {str(name): wide[name].infer_objects().to_numpy() for name in wide}

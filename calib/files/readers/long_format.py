@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
-from calib.files.readers.answers import ANOTHER, as_outcomes, classes_in
+from calib.files.readers.answers import ANOTHER, as_outcomes, classes_in, codes_of
 from calib.files.readers.columns import is_whole
 from calib.files.readers.conventions import LABELS, PREFIX, SCALES, is_called, scale_of
 from calib.files.readers.source import Limits
@@ -53,19 +54,17 @@ class ListedClasses:
 
     def ranks(self, values: np.ndarray) -> dict[str, np.ndarray]:
         """Return the columns label_1, score_1, ... of the highest classes, as many as each row has."""
-        sizes = np.bincount(self.at, minlength=self.n_rows)
-        filled = np.flatnonzero(sizes)
-        n_ranks = int(sizes[filled].min())
-        first = np.lexsort((-values, self.at))[
-            (np.cumsum(sizes) - sizes)[filled][:, None] + np.arange(n_ranks)
-        ]
+        lines = pd.DataFrame({"code": self.codes, "score": np.asarray(values, dtype=np.float64)}, self.at)
+        lines = lines.sort_values("score", ascending=False, kind="stable")
+        place = lines.groupby(level=0).cumcount()
+        n_ranks = int(place.groupby(level=0).max().min()) + 1
+        names = np.array([*self.classes, ""], dtype=object)
         columns: dict[str, np.ndarray] = {}
         for rank in range(n_ranks):
             heads = (f"label_{rank + 1}", f"score_{rank + 1}") if n_ranks > 1 else ("predicted", "confidence")
-            labels, scores = np.full(self.n_rows, "", dtype=object), np.full(self.n_rows, np.nan)
-            labels[filled] = np.array(self.classes, dtype=object)[self.codes[first[:, rank]]]
-            scores[filled] = values[first[:, rank]]
-            columns |= dict(zip(heads, (labels, scores), strict=True))
+            best = lines[place == rank].reindex(range(self.n_rows))
+            codes = best["code"].fillna(-1).astype(np.int64)
+            columns |= {heads[0]: names[codes], heads[1]: best["score"].to_numpy()}
         return columns
 
 
@@ -76,35 +75,30 @@ def wide(table: Table, limits: Limits) -> Table:
     true. `ListedClasses.scores` describes the new columns.
     """
     row = next((name for name in table.columns if is_called(name, "id", "index", "row")), None)
-    if table.matrices or len(table.columns) < 3 or row is None:
-        return table
-    ids, first, line_of = np.unique(as_keys(table.columns[row]), return_index=True, return_inverse=True)
-    if len(line_of) < 2 * len(ids):
-        return table
-    order = np.argsort(first)
-    at, first = np.argsort(order)[line_of], first[order]
     scores = [name for name in table.columns if is_called(name, "confidence", "score", *SCALES)]
     scores = [n for n in scores if table.columns[n].dtype.kind == "f" and not is_whole(table.columns[n])]
+    if table.matrices or len(table.columns) < 3 or row is None or not scores:
+        return table
+    at, ids = pd.factorize(as_keys(table.columns[row]))
+    first = np.unique(at, return_index=True)[1]
+    values = np.asarray(table.columns[scores[0]], dtype=np.float64)
+    if not 0 < 2 * len(ids) <= len(at) or np.isnan(values).any():
+        return table
+    whole = np.median(np.abs(np.bincount(at, weights=values) - 1.0)) <= SUM_TOLERANCE
     classed = [name for name in table.columns if is_called(name, "class", "predicted", *LABELS)]
     classed = [name for name in classed if table.columns[name].dtype.kind != "f"]
     for name in sorted(classed, key=lambda name: not is_called(name, "class")):
-        codes, words = words_in(table.columns[name])
         classes = classes_in(table.columns[name])
-        score = next((column for column in scores if column != name), None)
-        if score is None or not 2 <= len(classes) <= len(line_of) // 2 or len(classes) < len(words):
+        codes = codes_of(table.columns[name], classes, False)
+        several = 2 <= len(classes) <= len(at) // 2 and (codes >= 0).all()
+        once = several and len(np.unique(at * len(classes) + codes)) == len(at)
+        if not once or not (whole or is_called(name, "class")):
             continue
-        values = np.asarray(table.columns[score], dtype=np.float64)
-        if len(np.unique(at * len(classes) + codes)) < len(line_of) or np.isnan(values).any():
-            continue
-        off = np.abs(np.bincount(at, weights=values) - 1.0)
-        if not is_called(name, "class") and np.median(off) > SUM_TOLERANCE:
-            continue
-        place = {word: code for code, word in enumerate(classes)}
-        lines = ListedClasses(at, np.array([place[word] for word in words])[codes], classes, len(ids))
-        further = [column for column in table.columns if column not in (row, name, score)]
+        lines = ListedClasses(at, codes, classes, len(ids))
+        further = [column for column in table.columns if column not in (row, name, scores[0])]
         flags, true = _truth(table, further, lines, limits)
         columns = {"row_id" if is_called(row, "index") else row: table.columns[row][first]}
-        columns |= lines.scores(score, values, limits)[0] | true
+        columns |= lines.scores(scores[0], values, limits)[0] | true
         for column in further:
             cells, _ = words_in(table.columns[column])
             if column != flags and (cells == cells[first][at]).all():  # columns about lines are dropped
@@ -114,26 +108,19 @@ def wide(table: Table, limits: Limits) -> Table:
 
 
 def _truth(
-    table: Table, further: list[str], lines: ListedClasses, limits: Limits
+    table: Table, names: list[str], lines: ListedClasses, limits: Limits
 ) -> tuple[str | None, dict[str, np.ndarray]]:
     """Find the column that says whether each line's class is true; return it and the true classes."""
-    starts = np.unique(lines.at, return_index=True)[1]
-    for name in further:
+    sizes, first = np.bincount(lines.at), np.unique(lines.at, return_index=True)[1]
+    for name in [name for name in names if is_called(name, "flag", *LABELS)]:
         outcomes = as_outcomes(table.columns[name])
-        if (
-            is_called(name, "flag", *LABELS)
-            and np.isfinite(outcomes).all()
-            and (outcomes != outcomes[starts][lines.at]).any()
-        ):
-            true = outcomes == 1.0
-            break
-    else:
-        return None, {}
-    counts = np.bincount(lines.at, weights=true)
-    complete = np.bincount(lines.at) == len(lines.classes)
-    if (counts == 1).all() or ((counts <= 1).all() and not complete.any()):
-        labels = np.full(len(counts), ANOTHER, dtype=object)
-        labels[lines.at[true]] = np.array(lines.classes, dtype=object)[lines.codes[true]]
-        return name, {name: labels}
-    each = lines.grid(true.astype(np.int64), limits)
-    return name, {f"true[{word}]": each[:, at] for at, word in enumerate(lines.classes)}
+        if np.isnan(outcomes).any() or (outcomes == outcomes[first][lines.at]).all():
+            continue
+        true, counts = outcomes == 1.0, np.bincount(lines.at, weights=outcomes)
+        if (counts == 1).all() or ((counts <= 1).all() and (sizes < len(lines.classes)).all()):
+            labels = np.full(len(counts), ANOTHER, dtype=object)
+            labels[lines.at[true]] = np.array(lines.classes, dtype=object)[lines.codes[true]]
+            return name, {name: labels}
+        each = lines.grid(true.astype(np.int64), limits)
+        return name, {f"true[{word}]": each[:, at] for at, word in enumerate(lines.classes)}
+    return None, {}

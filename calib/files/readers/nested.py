@@ -7,8 +7,9 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import product
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, product
+from string import ascii_uppercase
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ SCORE_KEYS = ("score", "probability", "prob", "confidence", "p", "proba", "logpr
 SCORED_LAST = words_of("probs probabilities proba logits scores softmax logprobs")
 #: Arrays and their numbers as Python prints them.
 ARRAY = re.compile(
-    r"(?:<tf\.Tensor:.*numpy=)?(?:\w+\.)*(?:tensor|[aA]rray|DenseVector)\(\s*(\[.*\])\s*(?:,.*)?\)>?",
+    r"\A(?:<tf\.Tensor:.*numpy=)?(?:\w+\.)*(?:tensor|[aA]rray|DenseVector)\(\s*(\[.*\])\s*(?:,.*)?\)>?\Z",
     re.DOTALL,
 )
 #: A list that says of each class whether it is true.
@@ -75,15 +76,10 @@ def flattened(lists: Mapping[str, Cells], limits: Limits) -> dict[str, Cells]:
         classes = classes or lines.classes if by_class else classes
     tags = _tags(columns, classes)
     for name, cells in columns.items():
-        label = is_called(name, *LABELS) or name == tags
-        if not _is_nested(cells):
-            flat[name] = cells
-        elif label and (sets := _true_sets(name, cells, columns, classes, limits)) is not None:
-            flat |= sets
-        elif _numbers_alike(cells) or (_are_scores(name) and _all_numbers(cells)):
-            flat[name] = cells
-        else:
-            flat[name] = _as_texts(cells)
+        nested, label = _is_nested(cells), is_called(name, *LABELS) or name == tags
+        sets = _true_sets(name, cells, columns, classes, limits) if nested and label else None
+        numbers = not nested or _numbers_alike(cells) or (_are_scores(name) and _all_numbers(cells))
+        flat |= sets or {name: cells if numbers else _as_texts(cells)}
     return _with_known_keys(flat, [name for name in columns if name not in lists])
 
 
@@ -91,21 +87,21 @@ def _unfold(
     name: str, cells: Cells, columns: dict[str, Cells], spreads: dict[str, Spread], depth: int
 ) -> None:
     """Move objects of classes and scores into `spreads`, and other objects into a column for each key."""
-    present = [cell for cell in cells if cell is not None]
+    present, known = [cell for cell in cells if cell is not None], _are_scores(name)
     kinds = set(map(type, present))
-    if (spread := _spread_of(name, cells)) is not None:
+    keys = dict.fromkeys(key for cell in present for key in cell) if kinds == {dict} else {}
+    spread = [None if cell is None else _pairs_of(cell, known) for cell in cells]
+    if any(spread) and spread.count(None) == len(cells) - len(present):
         spreads[name] = spread
     elif kinds == {list} and all(len(cell) == 1 for cell in present):
         _unfold(name, [None if cell is None else cell[0] for cell in cells], columns, spreads, depth)
-    elif kinds != {dict}:
-        columns[name] = cells
-    elif all({"type", "values"} <= cell.keys() and type(cell["values"]) is list for cell in present):
+    elif kinds == {dict} and all(type(cell.get("values")) is list and "type" in cell for cell in present):
         columns[name] = [None if cell is None else _vector_of(cell) for cell in cells]
-    elif depth < DEEPEST and 0 < len(keys := dict.fromkeys(k for cell in present for k in cell)) <= MOST_KEYS:
+    elif depth < DEEPEST and 0 < len(keys) <= MOST_KEYS:
         for key in keys:
             _unfold(f"{name}.{key}", [(cell or {}).get(key) for cell in cells], columns, spreads, depth + 1)
     else:
-        columns[name] = _as_texts(cells)
+        columns[name] = cells
 
 
 def _vector_of(cell: Mapping[str, Any]) -> list[Any]:
@@ -115,16 +111,8 @@ def _vector_of(cell: Mapping[str, Any]) -> list[Any]:
     return [numbers.get(at, 0.0) for at in range(min(cell["size"], LONGEST_LIST))]
 
 
-def _spread_of(name: str, cells: Cells) -> Spread | None:
-    """Return the classes and scores of {class: score} or [{"label": class, "score": score}]; else None."""
-    known = _are_scores(name)
-    spread = [None if cell is None else _pairs_of(cell, known) for cell in cells]
-    is_spread = any(spread) and spread.count(None) == sum(cell is None for cell in cells)
-    return spread if is_spread else None
-
-
 def _pairs_of(cell: Any, known: bool) -> list[tuple[str, float]] | None:
-    """Return the classes and scores that a cell lists; None if it is something else."""
+    """Return the classes and scores of {class: score} or [{"label": class, "score": score}]; else None."""
     if type(cell) is dict:
         filled = {key: value for key, value in cell.items() if value is not None}
         if (pair := _pair_of(filled)) is not None:
@@ -154,26 +142,16 @@ def _pair_of(entry: Any) -> tuple[str, float] | None:
 
 def _pair_lists(columns: dict[str, Cells], spreads: dict[str, Spread]) -> None:
     """Move lists of classes and the lists of their scores from columns to spreads."""
-    scored = [
-        name
-        for name, cells in columns.items()
-        if _are_scores(name)
-        and _are_lists(cells, (int, float))
-        and any(type(number) is float and not number.is_integer() for cell in cells for number in cell or ())
-    ]
-    listed = [
-        name
-        for name, cells in columns.items()
-        if is_called(_last_word(name), "list", "predicted") and _are_lists(cells, (str, int))
-    ]
-    listed.sort(key=lambda name: all(str(entry).isdigit() for cell in columns[name] for entry in cell or ()))
+    scored = [n for n, cells in columns.items() if _are_scores(n) and _are_lists(cells, (int, float))]
+    scored = [name for name in scored if any(entry % 1 for entry in _entries(columns[name]))]
+    listed = [name for name in columns if is_called(_last_word(name), "list", "predicted")]
+    listed = [name for name in listed if _are_lists(columns[name], (str, int))]
+    listed.sort(key=lambda name: all(str(entry).isdigit() for entry in _entries(columns[name])))
     labels = {name for name in columns if is_called(name, *LABELS)}
     for scores, classes in product(scored, listed):
         if not {scores, classes} <= columns.keys() or _lengths(columns[classes]) != _lengths(columns[scores]):
             continue
-        if labels - {classes} or not _several_true(
-            columns[classes]
-        ):  # zeros and ones: whether each class is true
+        if labels - {classes} or not _several_true(columns[classes]):  # 0 and 1: which classes are true
             rows = zip(columns.pop(classes), columns.pop(scores), strict=True)
             spreads[scores] = [[*zip(map(str, names or ()), row or (), strict=True)] for names, row in rows]
 
@@ -184,8 +162,8 @@ def _tags(columns: Mapping[str, Cells], classes: Sequence[str]) -> str | None:
     if not known or any(is_called(name, *LABELS) for name in columns):
         return None
     free = [name for name in columns if not is_called(name, "predicted")]
-    lists = [name for name in free if _is_nested(columns[name]) and _are_lists(columns[name], (str,))]
-    found = [name for name in lists if {entry for cell in columns[name] for entry in cell or ()} <= known]
+    lists = [name for name in free if _are_lists(columns[name], (str,))]
+    found = [name for name in lists if {*_entries(columns[name])} <= known]
     return found[0] if len(found) == 1 else None
 
 
@@ -210,16 +188,15 @@ def writes_lists(name: str, cells: Iterable[str]) -> bool:
     """Whether the first cell of a column of text is a list or an object of scores, as in CSV files."""
     first = str(next((cell for cell in cells if cell), "")).strip()
     bare = _unwrapped(first)
-    brackets = (bare[:1], bare[-1:]) in (("[", "]"), ("{", "}"), ("(", ")"))
-    listed = brackets and (_are_scores(name) or FLAGS.fullmatch(bare) is not None)
-    return listed or bare != first
+    brackets = bare[:1] + bare[-1:] in ("[]", "{}", "()")
+    return bare != first or (brackets and (_are_scores(name) or FLAGS.fullmatch(bare) is not None))
 
 
 def _are_scores(name: str) -> bool:
     """Whether a column of lists or objects is named as scores: probs, model_probs, prediction.scores."""
     word = _last_word(name)
-    scores = is_called(word, *SCALES, "confidence", "distribution")
-    return scores or word.rpartition("_")[2] in SCORED_LAST
+    last = word.rpartition("_")[2]
+    return last in SCORED_LAST or is_called(word, *SCALES, "confidence", "distribution")
 
 
 def _last_word(name: str) -> str:
@@ -228,9 +205,7 @@ def _last_word(name: str) -> str:
 
 def _unwrapped(text: str) -> str:
     """Return the list inside a printed array: tensor([...]), [np.float64(0.1), ...]."""
-    text = SCALAR.sub(r"\1", text.strip())
-    match = ARRAY.fullmatch(text)
-    return text if match is None else match[1]
+    return ARRAY.sub(r"\1", SCALAR.sub(r"\1", text.strip()))
 
 
 def lists_in_texts(columns: Mapping[str, Cells]) -> dict[str, Cells]:
@@ -352,6 +327,10 @@ def _are_lists(cells: Cells, kinds: tuple[type, ...]) -> bool:
     )
 
 
+def _entries(cells: Cells) -> Iterator[Any]:
+    return chain.from_iterable(cell or () for cell in cells)
+
+
 def _lengths(cells: Cells) -> list[int]:
     return [len(cell or ()) for cell in cells]
 
@@ -363,11 +342,11 @@ def _as_texts(cells: Cells) -> Cells:
     ]
 
 
-def _lines_of(name: str, spread: Spread) -> tuple[ListedClasses, np.ndarray]:
+def _lines_of(name: str, spread: Spread, classes: Sequence[str] = ()) -> tuple[ListedClasses, np.ndarray]:
     """Return a line for each class that a row lists, and the scores of the lines."""
     pairs = [pair for row in spread for pair in row or ()]
-    place = {word: code for code, word in enumerate(dict.fromkeys(word for word, _ in pairs))}
-    codes = np.array([place[word] for word, _ in pairs])
+    place = {word: code for code, word in enumerate(dict.fromkeys((*classes, *(word for word, _ in pairs))))}
+    codes = np.array([place[word] for word, _ in pairs], dtype=np.int64)
     at = np.repeat(np.arange(len(spread)), [len(row or ()) for row in spread])
     if (twice := repeated((at * len(place) + codes).tolist())) is not None:
         row, code = divmod(twice, len(place))
@@ -390,13 +369,10 @@ def _true_sets(
         if not all(type(entry) is int and 0 <= entry < width for each in sets for entry in each) or not width:
             return None
         return {name: [[int(code in true) for code in range(width)] for true in sets]}
-    sets = [{str(entry) for entry in each} for each in sets]
-    every = list(dict.fromkeys([*classes, *(entry for each in sets for entry in sorted(each))]))
-    place = {word: code for code, word in enumerate(every)}
-    codes = np.array([place[entry] for each in sets for entry in each], dtype=np.int64)
-    lines = ListedClasses(np.repeat(np.arange(len(sets)), [*map(len, sets)]), codes, every, len(sets))
-    table = lines.grid(np.ones(len(codes), dtype=np.int64), limits)
-    return {f"true[{word}]": table[:, code] for word, code in place.items()}
+    spread: Spread = [[(entry, 1.0) for entry in sorted(set(map(str, each)))] for each in sets]
+    lines, ones = _lines_of(name, spread, classes)
+    table = lines.grid(ones.astype(np.int64), limits)
+    return {f"true[{word}]": table[:, code] for code, word in enumerate(lines.classes)}
 
 
 # --- logs of lm-evaluation-harness ---
@@ -442,19 +418,14 @@ def _log_likelihoods(cell: Any) -> list[float] | None:
 
 def _gold(target: Any, doc: Any, row: Sequence[float]) -> int | None:
     """Return the position of the true choice, which is given by its number, its letter or its text."""
-    if type(target) is list and len(target) == 1:
-        target = target[0]
-    text = str(target).strip()
-    letter = ord(text.upper()) - ord("A") if len(text) == 1 and text.isascii() and text.isalpha() else -1
-    place = int(text) if text.isascii() and text.isdigit() else letter
-    if 0 <= place < len(row):
-        return place
+    text = str(target[0] if type(target) is list and len(target) == 1 else target).strip()
     choices = doc.get("choices", doc.get("options")) if type(doc) is dict else None
-    for listed in choices.values() if type(choices) is dict else [choices]:
-        if type(listed) is list and len(listed) == len(row):
-            stripped = [str(choice).strip() for choice in listed]
-            if stripped.count(text) == 1:
-                return stripped.index(text)
+    listed = [*choices.values()] if type(choices) is dict else [choices]
+    texts = [(text, each) for each in listed if type(each) is list and len(each) == len(row)]
+    for word, names in ((text, range(len(row))), (text.upper(), ascii_uppercase[: len(row)]), *texts):
+        stripped = [str(name).strip() for name in names]
+        if stripped.count(word) == 1:
+            return stripped.index(word)
     return None
 
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.files.readers.answers import no_classes
 from calib.files.readers.columns import is_within
-from calib.files.readers.tables import Table, some_names, words_in
+from calib.files.readers.tables import Table, as_keys, some_names
 
 #: Names of columns that count votes: votes_cat, cat_share, votes(cat).
 COUNTED = re.compile(
@@ -52,29 +53,22 @@ def votes_in(table: Table, names: Sequence[str]) -> Votes:
     numeric = all(values.dtype.kind in "fiu" for values in columns)
     if numeric and len(names) == 1 and is_within(columns[0]):  # the share of the votes for the event
         return Votes(np.arange(2.0), np.stack([1.0 - columns[0], columns[0]], axis=1))
-    if numeric and (classes := classes_counted(names)):
-        return Votes(np.array(classes, dtype=object), _checked(np.stack(columns, axis=1), names))
-    if numeric and len(names) > 1 and _is_one_hot(np.stack(columns, axis=1)):
+    rows = np.stack(columns, axis=1)
+    if numeric and (counted := classes_counted(names)):
+        return Votes(np.array(counted, dtype=object), _checked(rows, names))
+    flags = numeric and len(names) > 1 < len(rows) and np.isin(rows, (0, 1)).all()
+    if flags and (rows.sum(axis=1) == 1).all():
         raise InputError(
             f"{some_names(names)} hold one 1 in each row, where annotators agree at times. If each counts "
             "the votes for a class, name it votes_CLASS; if one says what is true, name it as the label"
         )
-    each = [words_in(values) for values in columns]
-    every = sorted({word for _, words in each for word in words})
-    none = no_classes(every)
-    every = [word for word in every if word not in none]
-    if not every:
+    codes, words = pd.factorize(np.concatenate([as_keys(values) for values in columns]), sort=True)
+    none = no_classes(words)
+    classes = np.array([word not in none for word in words])
+    if not classes.any():
         raise InputError(f"no cell of {some_names(names)} names a class; votes need one in each row")
-    counts = np.zeros((len(columns[0]), len(every) + 1))
-    place = {word: at for at, word in enumerate(every)}
-    for codes, words in each:
-        places = np.array([place.get(word, -1) for word in words])
-        counts[np.arange(len(codes)), places[codes]] += 1.0
-    return Votes(np.array(every, dtype=float if numeric else object), counts[:, :-1])
-
-
-def _is_one_hot(rows: np.ndarray) -> bool:
-    return len(rows) > 1 and bool(np.isin(rows, (0, 1)).all() and (rows.sum(axis=1) == 1).all())
+    counts = pd.crosstab(np.tile(np.arange(len(rows)), len(names)), codes).to_numpy(dtype=np.float64)
+    return Votes(words[classes].astype(float if numeric else object), counts[:, classes])
 
 
 def _checked(counts: np.ndarray, names: Sequence[str]) -> np.ndarray:
@@ -90,7 +84,5 @@ def _checked(counts: np.ndarray, names: Sequence[str]) -> np.ndarray:
 
 def classes_counted(names: Sequence[str]) -> tuple[str, ...]:
     """Return the class whose votes each column counts, by its name; empty unless all columns count votes."""
-    matches = [COUNTED.fullmatch(name.strip()) for name in names]
-    return (
-        tuple(match[1] or match[2] or match[3] for match in matches if match) if None not in matches else ()
-    )
+    matches = [match for name in names if (match := COUNTED.fullmatch(name.strip()))]
+    return tuple(match[match.lastindex or 0] for match in matches) if len(matches) == len(names) else ()
