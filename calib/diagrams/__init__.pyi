@@ -18,14 +18,15 @@ from .decisions import (
     draw_decision_curves as draw_decision_curves, draw_risk_coverage as draw_risk_coverage,
 )
 from .display import ReliabilityDisplay as ReliabilityDisplay
-from .heat import ClassHeat as ClassHeat, class_heat as class_heat, draw_heat as draw_heat
 from .judged_cells import draw_judgement as draw_judgement, draw_levels as draw_levels
-from .model_comparison import draw_model_comparison as draw_model_comparison
 from .monitoring import (
     Watched as Watched, draw_over_time as draw_over_time, draw_watched as draw_watched,
     monitor_diagram as monitor_diagram,
 )
-from .noise_floors import draw_decompositions as draw_decompositions, draw_floors as draw_floors
+from .noise_floors import (
+    draw_decompositions as draw_decompositions, draw_floors as draw_floors,
+    draw_model_comparison as draw_model_comparison,
+)
 from .plots import plot as plot
 from .reliability_diagrams import (
     BinZoom as BinZoom, ReliabilityDiagram as ReliabilityDiagram, bin_zoom as bin_zoom,
@@ -40,6 +41,7 @@ from .simplex_maps import (
     draw_recalibration as draw_recalibration, recalibration_map as recalibration_map,
 )
 from .slice_maps import (
+    ClassHeat as ClassHeat, class_heat as class_heat, draw_heat as draw_heat,
     draw_centres as draw_centres, draw_slice_gaps as draw_slice_gaps, draw_slice_panels as draw_slice_panels,
 )
 from .smoothed_curves import draw_smoothed as draw_smoothed

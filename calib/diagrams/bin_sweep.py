@@ -291,7 +291,7 @@ def draw_model_sweeps(sweeps: ModelSweeps) -> style.Figure:
     The grey range has the base model's scores, and holds 90 of 100 perfect models.
     """
     models, methods, measures = sweeps.models, sweeps.methods, sweeps.measures
-    titles = [style.escape(style.shorten(model)) for model in models]
+    titles = [style.short(model) for model in models]
     layout = style.grid(
         len(measures),
         len(models),

@@ -17,26 +17,16 @@ from calib.calibrators.multiclass import MulticlassToBinary
 from calib.data.defaults import N_BINS, RANDOM_STATE
 from calib.data.kinds import check_equal_rows, kind_of, lacks
 from calib.data.predictions import Predictions, TopLabelPrediction
+from calib.diagrams import style
 from calib.diagrams.shared_cells import SharedCells
-from calib.diagrams.style import (
-    GREY,
-    INK,
-    OKABE_ITO,
-    Figure,
-    bar,
-    escape,
-    figure,
-    scatter,
-    shorten,
-    width_of,
-)
 from calib.evidence.rows import Rows
+from calib.files.findings.codes import counted
 from calib.stats.floors import problem_floors
 
 #: Predictions with a predicted class for each row.
 WithClasses: TypeAlias = Predictions | TopLabelPrediction
 
-_BASE, _HB = GREY, INK
+_BASE, _HB = style.GREY, style.INK
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,7 +128,7 @@ def class_binning(
 
 def draw_class_errors(
     side: ClassBinning, codes: Sequence[int], shares: np.ndarray, class_names: Sequence[str], limit: float
-) -> Figure:
+) -> style.Figure:
     """Draw the TL-ECE of classes before and after, with shares, bins and noise floors (Figure 4, right).
 
     `codes` are the classes to show, top to bottom; `shares`, (L,), the true classes' shares of evaluation
@@ -146,7 +136,7 @@ def draw_class_errors(
     """
     chosen = np.asarray(codes, dtype=np.int64)
     y = np.arange(len(chosen))
-    escaped = [escape(class_names[code]) for code in chosen]
+    escaped = [style.escape(class_names[code]) for code in chosen]
     custom = escaped, 100 * shares[chosen], side.n_bins[chosen], side.n_calibration[chosen], chosen
     about = (
         "%{customdata[0]}: TL-ECE %{x:.4f}<br>%{customdata[1]:.2f} % of rows<br>"
@@ -155,7 +145,7 @@ def draw_class_errors(
     data = []
     series = (("base model", _BASE, side.base_ece, side.base_floor), ("HB", _HB, side.ece, side.floor))
     for name, colour, errors, _ in series:
-        data += bar(
+        data += style.bar(
             x=errors[chosen],
             y=y,
             orientation="h",
@@ -165,30 +155,31 @@ def draw_class_errors(
             customdata=custom,
             hovertemplate=f"{about}<extra>{name}</extra>",
         )
+    purple = {"width": 3, "color": style.OKABE_ITO["purple"]}
     for shift, (name, _, _, floors) in zip((-0.2, 0.2), series, strict=True):
-        data += scatter(
+        data += style.scatter(
             x=floors[chosen],
             y=y + shift,
-            marker={"symbol": "line-ns", "size": 12, "line": {"width": 3, "color": OKABE_ITO["purple"]}},
+            marker={"symbol": "line-ns", "size": 12, "line": purple},
             name="noise floor: mean of a perfect model",
             legendgroup="floor",
             showlegend=name == "HB",
             hovertemplate=f"A perfect model would show %{{x:.4f}}<extra>{name}</extra>",
         )
-    names = [shorten(class_names[code]) for code in chosen]
+    names = [style.shorten(class_names[code]) for code in chosen]
     notes = [_class_note(side, int(code), shares) for code in chosen]
-    return figure(
+    return style.figure(
         data,
         barmode="group",
         height=110 + 54 * max(len(chosen), 2),
-        margin={"l": max(width_of(names), width_of(notes, 11))},
+        margin={"l": max(style.width_of(names), style.width_of(notes, 11))},
         bargap=0.28,
         bargroupgap=0.08,
         xaxis={"title": "TL-ECE of the class", "range": [0, limit * 1.05]},
         yaxis={
             "tickvals": y,
             "ticktext": [
-                f'{escape(name)}<br><span style="font-size:11px">{note}</span>'
+                f'{style.escape(name)}<br><span style="font-size:11px">{note}</span>'
                 for name, note in zip(names, notes, strict=True)
             ],
             "range": [len(chosen) - 0.5, -0.5],
@@ -201,9 +192,5 @@ def draw_class_errors(
 def _class_note(side: ClassBinning, code: int, shares: np.ndarray) -> str:
     bins = int(side.n_bins[code])
     points = 0 if not bins else round(side.points_per_bin[code])
-    each = f"{_several(bins, 'bin')} of {_several(points, 'row')}" if bins else "no bins"
+    each = f"{counted(bins, 'bin')} of {counted(points, 'row')}" if bins else "no bins"
     return f"{100 * shares[code]:.2g} %, {each}"
-
-
-def _several(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

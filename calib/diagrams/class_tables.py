@@ -18,27 +18,8 @@ from calib.data.defaults import FDR, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.notions import Strategy
 from calib.data.predictions import Scores, Values
 from calib.data.validation import check_share
+from calib.diagrams import style
 from calib.diagrams.reliability_diagrams import with_class_names
-from calib.diagrams.style import (
-    LINES,
-    MAX_NAMED,
-    Figure,
-    bar,
-    bin_span,
-    escape,
-    faint,
-    figure,
-    hues,
-    interval,
-    marks,
-    named_rows,
-    of_direction,
-    scatter,
-    share_bars,
-    shorten,
-    translucent,
-    unit_axes,
-)
 from calib.evidence.binning import BinStatistics
 from calib.evidence.rows import ReducedRows, Rows, Source, as_evidence, single_rows
 from calib.evidence.sums import SummedRows
@@ -331,7 +312,7 @@ def _class_code(evidence: Rows | SummedRows, label: int | None) -> int:
 
 def draw_class(
     diagram: ClassDiagram, *, chosen: int | None = None, n_bins: int = N_BINS, height: int = 400
-) -> Figure:
+) -> style.Figure:
     """Draw the reliability diagram of one class, with 95 % Wilson intervals and shares of rows.
 
     Marks carry the ends of their bin first in their customdata; `chosen` of `n_bins` bins is marked.
@@ -340,14 +321,14 @@ def draw_class(
     cells, low, high = diagram.cells, diagram.frequency_lower, diagram.frequency_upper
     custom = cells.lower, cells.upper, cells.count, low, high
     hover = "%{customdata[0]:.3g} to %{customdata[1]:.3g}: %{customdata[2]:,} rows"
-    bars = share_bars(cells, custom, hover)
+    bars = style.share_bars(cells, custom, hover)
     pairs = zip(cells.mean_outcome - cells.mean_score, cells.count, strict=True)
-    hues = np.array([str(faint(of_direction(gap), count)) for gap, count in pairs])
-    dots = scatter(
+    hues = np.array([str(style.faint(style.of_direction(gap), count)) for gap, count in pairs])
+    dots = style.scatter(
         x=cells.mean_score,
         y=cells.mean_outcome,
-        marker=marks(hues, 11, None if top else "square", width=0),
-        error_y=interval(cells.mean_outcome, low, high),
+        marker=style.marks(hues, 11, None if top else "square", width=0),
+        error_y=style.interval(cells.mean_outcome, low, high),
         name="rows predicted as the class" if top else "all rows",
         customdata=custom,
         hovertemplate=(
@@ -356,15 +337,15 @@ def draw_class(
             "%{customdata[2]:,} rows"
         ),
     )
-    marked = [] if chosen is None else [bin_span(chosen, n_bins)]
+    marked = [] if chosen is None else [style.bin_span(chosen, n_bins)]
     x_title = "Confidence" if top else "Score of the class"
-    axes = unit_axes(bars + dots, x_title, "Accuracy" if top else "Frequency", height, marked=marked)
-    return figure(bars + dots, barmode="overlay", **axes)
+    axes = style.unit_axes(bars + dots, x_title, "Accuracy" if top else "Frequency", height, marked=marked)
+    return style.figure(bars + dots, barmode="overlay", **axes)
 
 
 def draw_class_changes(
-    before: ClassGaps, after: ClassGaps, class_names: Sequence[str], *, most: int = MAX_NAMED
-) -> Figure:
+    before: ClassGaps, after: ClassGaps, class_names: Sequence[str], *, most: int = style.MAX_NAMED
+) -> style.Figure:
     """Draw an arrow for each predicted class, from its gap before a calibrator to its gap after.
 
     The classes are the first `most` of `before`; bars are the intervals after. Vermillion: right less
@@ -377,46 +358,32 @@ def draw_class_changes(
     there, place = end >= 0, np.arange(len(order))
     start, stop = 100 * before.gap[order], np.where(there, 100 * after.gap[end], np.nan)
     low, high = (np.where(there, 100 * limit[end], np.nan) for limit in (after.lower, after.upper))
-    begins = hues(start, before.differs[order]).tolist()
-    ends = hues(stop, there & after.differs[end]).tolist()
-    told = (before.count[order], start, stop, low, high, [escape(names[at]) for at in order])
+    begins = style.hues(start, before.differs[order]).tolist()
+    ends = style.hues(stop, there & after.differs[end]).tolist()
+    told = (before.count[order], start, stop, low, high, [style.escape(names[at]) for at in order])
     hover = (
         "%{customdata[5]}: %{customdata[1]:+.1f} points before, %{customdata[2]:+.1f} after<br>"
         "interval after %{customdata[3]:+.1f} to %{customdata[4]:+.1f}<br>%{customdata[0]:,} rows"
     )
     about: dict[str, Any] = {"customdata": told, "hovertemplate": hover}
-    pale = [translucent(each, 0.2) for each in ends]
+    pale = [style.translucent(each, 0.2) for each in ends]
     bars = {"x": high - low, "base": low, "y": place, "orientation": "h", "width": 0.3}
-    data = bar(**bars, marker={"color": pale})
-    data += scatter(x=start, y=place, marker=marks(begins, 11, "circle-open", width=2.5), **about)
-    data += scatter(x=stop, y=place, marker=marks(ends, 12), **about)
+    data = style.bar(**bars, marker={"color": pale})
+    data += style.scatter(x=start, y=place, marker=style.marks(begins, 11, "circle-open", width=2.5), **about)
+    data += style.scatter(x=stop, y=place, marker=style.marks(ends, 12), **about)
     reach = np.nanmax(np.abs(np.concatenate([start, low, high])), initial=1.0)
     long = np.flatnonzero(np.abs(stop - start) > 0.04 * reach)
+    look = {"text": "", "arrowwidth": 2.5, "arrowhead": 2, "standoff": 6, "startstandoff": 6}
+    look |= {"xref": "x", "axref": "x", "yref": "y", "ayref": "y"}
     arrows = [
-        {
-            "x": stop[at],
-            "ax": start[at],
-            "y": at,
-            "ay": at,
-            "xref": "x",
-            "axref": "x",
-            "yref": "y",
-            "ayref": "y",
-            "text": "",
-            "arrowcolor": begins[at],
-            "arrowwidth": 2.5,
-            "arrowhead": 2,
-            "standoff": 6,
-            "startstandoff": 6,
-        }
+        {"x": stop[at], "ax": start[at], "y": at, "ay": at, "arrowcolor": begins[at], **look}
         for at in long.tolist()
     ]
-    line = {"color": LINES, "width": 1}
-    return figure(
+    return style.figure(
         data,
         height=80 + 25 * max(len(names), 2),
         annotations=arrows,
-        shapes=[{"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": line}],
+        shapes=[style.upright(0, color=style.LINES, width=1)],
         xaxis={"title": "right less often \u2190 points \u2192 more often"},
-        **named_rows([shorten(names[at]) for at in order], range=[len(names) - 0.5, -0.5], ticks=""),
+        **style.named_rows([style.shorten(names[at]) for at in order]),
     )

@@ -16,7 +16,7 @@ from calib.data.predictions import Scores, Values
 from calib.data.validation import check_choice
 from calib.diagrams.matplotlib_axes import matplotlib_pyplot
 from calib.diagrams.reliability_diagrams import reliability_diagram
-from calib.evidence.rows import Evidence, Rows, Source, as_evidence
+from calib.evidence.rows import Rows, Source, as_evidence
 from calib.stats.frequencies import binomial_deviation
 from calib.stats.intervals import frequency_interval
 
@@ -163,33 +163,28 @@ class ReliabilityDisplay:
             Properties of the line, as for `matplotlib.axes.Axes.plot`.
         """
         evidence = as_evidence(y_true, scores, sample_weight, cluster)
-        titles = ("Mean predicted probability", "Fraction of positives")
-        if check_choice(notion, ("confidence", "top-label"), "notion") == "top-label":
-            display = cls._of_top_label(evidence, n_bins, strategy, name)
-            titles = ("Confidence", "Top-label reliability")
-        else:
-            cells = evidence.cells("confidence", n_bins=n_bins, strategy=strategy)
-            display = cls(cells.mean_outcome, cells.mean_score, _stated(evidence), estimator_name=name)
-            display._ends = np.stack(frequency_interval(cells))
-            display._floor = binomial_deviation(cells.effective, cells.mean_score)
-            if "event" not in KINDS[evidence.kind].has:
-                titles = ("Confidence", "Accuracy")
-        display.pos_label, display._titles = pos_label, titles
-        return display.plot(ax=ax, ref_line=ref_line, **kwargs)
-
-    @classmethod
-    def _of_top_label(
-        cls, evidence: Evidence, n_bins: int, strategy: Strategy, name: str | None
-    ) -> ReliabilityDisplay:
-        if strategy != "uniform":
+        averaged = check_choice(notion, ("confidence", "top-label"), "notion") == "top-label"
+        if averaged and strategy != "uniform":
             raise InputError(
                 f'notion="top-label" averages classes over bins of equal width, not strategy="{strategy}"; '
                 "`calib.class_diagram` draws each class in bins of its own"
             )
-        diagram = reliability_diagram(evidence, n_bins=n_bins)
-        display = cls(diagram.top_label, diagram.pooled.mean_score, _stated(evidence), estimator_name=name)
-        display._floor = diagram.perfect_gaps[1]
-        return display
+        stated = evidence.claims()[1] if isinstance(evidence, Rows) else ()  # a summary has no scores
+        y_prob = np.asarray(stated, dtype=np.float64)
+        if averaged:
+            diagram = reliability_diagram(evidence, n_bins=n_bins)
+            display = cls(diagram.top_label, diagram.pooled.mean_score, y_prob, estimator_name=name)
+            display._floor = diagram.perfect_gaps[1]
+            display._titles = "Confidence", "Top-label reliability"
+        else:
+            cells = evidence.cells("confidence", n_bins=n_bins, strategy=strategy)
+            display = cls(cells.mean_outcome, cells.mean_score, y_prob, estimator_name=name)
+            display._ends = np.stack(frequency_interval(cells))
+            display._floor = binomial_deviation(cells.effective, cells.mean_score)
+            if "event" not in KINDS[evidence.kind].has:
+                display._titles = "Confidence", "Accuracy"
+        display.pos_label = pos_label
+        return display.plot(ax=ax, ref_line=ref_line, **kwargs)
 
     def plot(
         self,
@@ -224,8 +219,3 @@ class ReliabilityDisplay:
                 ax.legend(loc="lower right")
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-
-def _stated(evidence: Evidence) -> NDArray[np.float64]:
-    """Return the score of each row, (n,); of a summary none."""
-    return np.asarray(evidence.claims()[1], dtype=np.float64) if isinstance(evidence, Rows) else np.empty(0)

@@ -58,12 +58,12 @@ class _Entries:
     place: np.ndarray  #: (m,) float64: confidence, or lower edge of a cell
     group: np.ndarray  #: (m,) int64
     right: np.ndarray  #: (m,) bool
-    count: np.ndarray  #: (m,) int64
     weight: np.ndarray  #: (m,) float64
     score: np.ndarray  #: (m,) float64: sum of weight times confidence
     columns: dict[str, np.ndarray]  #: What is sent
-    rows: np.ndarray | None = None  #: (m,) int64: number of the row, if entries are rows
-    exact: np.ndarray | None = None  #: (m,) float: confidence without rounding, if entries are rows
+    #: If entries are rows: (m,) int64, number of the row, and (m,) float, confidence without rounding
+    rows: np.ndarray
+    exact: np.ndarray
 
 
 def living_picture(
@@ -100,7 +100,8 @@ def living_picture(
     """
     by_class = "event" not in KINDS[before.kind].has and not KINDS[before.kind].scored
     views = [before] if after is None else [before, after]
-    as_rows = all(isinstance(each, Rows) and each.n_samples <= _most_rows(each) for each in views)
+    most_rows = MOST_WEIGHTED if before.is_weighted else MOST_ROWS
+    as_rows = all(isinstance(each, Rows) and each.n_samples <= most_rows for each in views)
     if len({each.n_samples for each in views}) > 1:
         sizes = " and ".join(f"{each.n_samples:,}" for each in views)
         raise InputError(f"after must be about the same rows as before; got {sizes} rows")
@@ -118,9 +119,8 @@ def living_picture(
         every.append(entries)
         if as_rows and number:
             _refer(entries, every[0])
-        for name, values in entries.columns.items():
-            packed.add(f"{number}.{name}", values)
-        for name, values in _fixes(evidence, entries, group_of, by_class).items():
+        fixes = _fixes(evidence, entries, group_of, by_class)
+        for name, values in {**entries.columns, **fixes}.items():
             packed.add(f"{number}.{name}", values)
         if as_rows:
             packed.add(f"{number}.mass", _mass_cuts(evidence))
@@ -180,10 +180,6 @@ class _Packed:
         return {"columns": self.columns, "bytes": content}
 
 
-def _most_rows(evidence: Evidence) -> int:
-    return MOST_WEIGHTED if evidence.is_weighted else MOST_ROWS
-
-
 def _predicted(evidence: Rows) -> np.ndarray:
     return top_label(evidence.predictions)[0]
 
@@ -218,16 +214,12 @@ def _rows(evidence: Rows, group_of: np.ndarray, labels: np.ndarray | None) -> _E
     if evidence.is_weighted:
         columns["weight"] = problem.weights.astype(np.float32)
         weight = columns["weight"].astype(np.float64)
-    one = np.ones(len(exact), np.int64)
-    return _Entries(
-        steps / STEPS, group, problem.outcomes, one, weight, weight * steps, columns, problem.rows, exact
-    )
+    sums = weight, weight * steps
+    return _Entries(steps / STEPS, group, problem.outcomes, *sums, columns, problem.rows, exact)
 
 
 def _refer(after: _Entries, before: _Entries) -> None:
     """Send the class and outcome of each row as the difference from before: most rows keep both."""
-    assert before.rows is not None
-    assert after.rows is not None
     place = np.empty(len(before.rows), np.int64)
     place[before.rows] = np.arange(len(place))
     order = place[after.rows]
@@ -273,7 +265,8 @@ def _sums(evidence: Evidence, group_of: np.ndarray, labels: np.ndarray | None) -
         columns["weight"] = weight.astype(np.float32)
     else:
         weight = count.astype(np.float64)
-    return _Entries(lower, group, right, count, weight, weight * (lower + offset / STEPS * width), columns)
+    score, no_rows = weight * (lower + offset / STEPS * width), np.empty(0)
+    return _Entries(lower, group, right, weight, score, columns, no_rows, no_rows)
 
 
 def _mass_cuts(evidence: Evidence) -> np.ndarray:
@@ -296,7 +289,7 @@ def _fixes(
     """Return the means that the browser's sums would show with other digits, by binning, group and bin."""
     n_groups = int(group_of.max()) + 1
     found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-    unit = STEPS if entries.exact is not None else 1.0
+    unit = STEPS if len(entries.rows) else 1.0
     grids = (1000.0, 100.0)
     own_class = np.bincount(group_of, minlength=n_groups)[group_of] == 1
 
@@ -325,7 +318,7 @@ def _fixes(
         notions: tuple[Notion, ...] = ("confidence", "top-label") if by_class else ("confidence",)
         for notion in notions:
             compare(0, evidence.cells(notion, **options), bins, pooled=notion == "confidence")
-        if entries.exact is not None:
+        if len(entries.rows):
             cells = _mass(evidence, n_bins)
             compare(1, cells, cells.of_entries, pooled=True)
     keys, scores, rights = map(np.concatenate, zip(*found, strict=True))
@@ -360,10 +353,6 @@ def _own_cuts(before: _Entries, after: _Entries, n_groups: int) -> dict[str, lis
 
     By group, and "-1" for all groups; only if at most `MOST_BINS` runs of rows have one value each.
     """
-    assert before.rows is not None
-    assert before.exact is not None
-    assert after.rows is not None
-    assert after.exact is not None
     value = np.empty(len(after.exact))
     value[after.rows] = after.exact
     given = value[before.rows]

@@ -230,11 +230,7 @@ def _plain(text: str) -> str:
 
 
 def _numbers(values: Any) -> np.ndarray:
-    return (
-        np.array(values, dtype=float)
-        if np.ndim(values) == 0
-        else np.array([np.nan if value is None else value for value in values], dtype=float)
-    )
+    return np.array(values, dtype=float)  # what is missing, None, becomes NaN
 
 
 def _colours(colour: Any) -> Any:

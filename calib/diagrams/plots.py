@@ -16,6 +16,7 @@ from calib.answers.slice_tables import SliceTable
 from calib.answers.time_changes import OverTime
 from calib.base.results import Drawn
 from calib.data.validation import check_choice
+from calib.diagrams import style
 from calib.diagrams.bin_sweep import (
     EceSweep,
     ModelSweeps,
@@ -25,16 +26,13 @@ from calib.diagrams.bin_sweep import (
 )
 from calib.diagrams.class_tables import ClassDiagram, draw_class
 from calib.diagrams.decisions import draw_decision_curves, draw_risk_coverage
-from calib.diagrams.heat import ClassHeat, draw_heat
 from calib.diagrams.judged_cells import draw_judgement, draw_levels
 from calib.diagrams.matplotlib_axes import on_matplotlib
-from calib.diagrams.model_comparison import draw_model_comparison
 from calib.diagrams.monitoring import Watched, draw_over_time, draw_watched
-from calib.diagrams.noise_floors import draw_decompositions, draw_floors
+from calib.diagrams.noise_floors import draw_decompositions, draw_floors, draw_model_comparison
 from calib.diagrams.reliability_diagrams import BinZoom, ReliabilityDiagram, draw_reliability, draw_zoom
-from calib.diagrams.slice_maps import draw_centres, draw_slice_gaps
+from calib.diagrams.slice_maps import ClassHeat, draw_centres, draw_heat, draw_slice_gaps
 from calib.diagrams.smoothed_curves import draw_smoothed
-from calib.diagrams.style import Figure, plotted
 from calib.diagrams.validity_plots import ValidityCurve, draw_validity
 from calib.stats.decompositions import CorpCurve, Decomposition
 from calib.stats.floors import NoiseFloor
@@ -47,7 +45,7 @@ if TYPE_CHECKING:
 #: Libraries that can draw.
 BACKENDS = ("plotly", "matplotlib")
 #: Functions that draw a result.
-ALONE: dict[type, Callable[..., Figure]] = {
+ALONE: dict[type, Callable[..., style.Figure]] = {
     BinZoom: draw_zoom,
     ClassDiagram: draw_class,
     ClassHeat: draw_heat,
@@ -68,7 +66,7 @@ ALONE: dict[type, Callable[..., Figure]] = {
     Watched: draw_watched,
 }
 #: Functions that draw results by the name of their method.
-TOGETHER: dict[type, Callable[..., Figure]] = {
+TOGETHER: dict[type, Callable[..., style.Figure]] = {
     DecisionCurve: draw_decision_curves,
     Decomposition: draw_decompositions,
     NoiseFloor: draw_floors,
@@ -112,4 +110,4 @@ def plot(
     else:
         by_name = result if isinstance(result, Mapping) else {name: result}
         drawn = TOGETHER[type(next(iter(by_name.values())))](by_name, **options)
-    return plotted(drawn) if backend == "plotly" else on_matplotlib(drawn)
+    return style.plotted(drawn) if backend == "plotly" else on_matplotlib(drawn)

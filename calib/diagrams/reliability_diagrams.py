@@ -17,39 +17,7 @@ from calib.data.defaults import N_BINS
 from calib.data.kinds import KINDS
 from calib.data.notions import Notion
 from calib.data.predictions import Scores, Values
-from calib.diagrams.style import (
-    BARS,
-    FEW_ROWS,
-    GREY,
-    LESS,
-    MAX_NAMED,
-    MORE,
-    OKABE_ITO,
-    POOLED,
-    Figure,
-    Properties,
-    at,
-    axes,
-    bar,
-    codes_of,
-    columns_of,
-    diagonal,
-    escape,
-    faint,
-    figure,
-    grid,
-    interval,
-    marks,
-    named_rows,
-    names_above,
-    note,
-    of_direction,
-    scatter,
-    share_bars,
-    shorten,
-    sizes,
-    unit_axes,
-)
+from calib.diagrams import style
 from calib.evidence.binning import BinStatistics
 from calib.evidence.rows import Source, as_evidence
 from calib.stats.bands import CalibrationBand
@@ -104,7 +72,7 @@ class ReliabilityDiagram(Drawn):
 
         All cells of `FEW_ROWS` rows or more are tested together (`beyond_noise`).
         """
-        off = self.cells.of(beyond_noise(self.cells, FEW_ROWS))
+        off = self.cells.of(beyond_noise(self.cells, style.FEW_ROWS))
         return np.array(list(dict.fromkeys(off.label[np.argsort(_chances(off))].tolist())), np.int64)
 
     @property
@@ -116,7 +84,7 @@ class ReliabilityDiagram(Drawn):
     @property
     def adds_most(self) -> int:
         """Index of the bin with the largest share of TL-ECE, among bins of `FEW_ROWS` rows if any."""
-        enough = self.pooled.count >= min(FEW_ROWS, self.pooled.count.max())
+        enough = self.pooled.count >= min(style.FEW_ROWS, self.pooled.count.max())
         return int(np.argmax(np.where(enough, self.delta * self.pooled.weight, -1.0)))
 
     def words(self, event: str | None = None) -> str:
@@ -193,7 +161,7 @@ class BinZoom(Drawn):
         if self.beyond_noise[at]:
             cell = cells.mean_score[at], cells.mean_outcome[at], cells.count[at]
             clearest = f"Predicted {class_names[cells.label[at]]} at {where}: {cell_words(*cell, strong)}"
-            if cells.count[at] < FEW_ROWS:
+            if cells.count[at] < style.FEW_ROWS:
                 clearest += f"; shrunk towards all classes, about {self.accuracy_shrunken[at]:.3f}"
         else:
             ends = dict.fromkeys(f"{count:,}" for count in (cells.count.min(), cells.count.max()))
@@ -297,7 +265,7 @@ def worst_cells_words(
     The direction is given if the interval of the outcome excludes the mean score, at 5 % for all cells that
     could have been chosen (`outcome_limits`); else the gap is within noise.
     """
-    alpha = 0.05 / max(int(np.sum(cells.count >= FEW_ROWS)), 1)
+    alpha = 0.05 / max(int(np.sum(cells.count >= style.FEW_ROWS)), 1)
     worst = worst_cells(cells, n_cells).index.to_numpy()
     found = []
     for cell, low, high in zip(worst.tolist(), *outcome_limits(cells, alpha, worst), strict=True):
@@ -313,7 +281,7 @@ def worst_cells_words(
     return found
 
 
-def worst_cells(cells: BinStatistics, n_cells: int = 3, min_count: int = FEW_ROWS) -> pd.DataFrame:
+def worst_cells(cells: BinStatistics, n_cells: int = 3, min_count: int = style.FEW_ROWS) -> pd.DataFrame:
     """Return the (class, bin) cells that add most to the error, largest first.
 
     Cells with fewer than `min_count` rows are left out: their gaps are mostly noise.
@@ -338,7 +306,7 @@ def draw_reliability(
     curve: tuple[np.ndarray, np.ndarray] | None = None,
     bounds: CalibrationBand | None = None,
     event: str | None = None,
-) -> Figure:
+) -> style.Figure:
     """Draw all classes pooled beside each predicted class on its own; below, their signed gaps in each bin.
 
     Orange-red: right less often than it says; blue: more often. Grey bars reach as far as a perfect model's
@@ -361,9 +329,9 @@ def draw_reliability(
     event : str, optional
         Name of the class whose probability a binary score is; None for a confidence.
     """
-    name = "" if event is None else escape(shorten(event))
+    name = "" if event is None else style.short(event)
     shown = panels or (("pooled",) if diagram.one_event else ("pooled", "classes"))
-    names = [escape(shorten(name, 12)) for name in class_names or codes_of(diagram.cells.label)]
+    names = [style.short(name, 12) for name in class_names or style.codes_of(diagram.cells.label)]
     coloured = _class_colours(diagram, diagram.clearest if named is None else named)
     lowest = 0.0 if event is not None else np.floor(10 * diagram.pooled.lower.min()) / 10
     room = 0.22 * (1.0 - lowest) if coloured else 0.03
@@ -371,41 +339,41 @@ def draw_reliability(
     for place, panel in enumerate(shown, start=1):
         strip = place + len(shown)
         if panel == "pooled":
-            on = at(place)
+            on = style.at(place)
             data += [] if band is None else _band_of_perfect(diagram, band, on)
             data += [] if bounds is None else _band_of_truth(bounds, on)
             data += [] if curve is None else _without_bins(curve, on)
             data += _pooled_dots(diagram, event, on)
         else:
-            data += _class_dots(diagram, coloured, names, at(place))
+            data += _class_dots(diagram, coloured, names, style.at(place))
             notes += _class_labels(diagram, coloured, names, place)
-        data += _gap_bars(diagram, panel, at(strip))
-        marked.append(diagonal(place))
+        data += _gap_bars(diagram, panel, style.at(strip))
+        marked.append(style.diagonal(place))
     titles = [] if diagram.one_event else [PANELS[panel] for panel in shown]
     options: dict[str, Any] = {"shared_xaxes": "all", "shared_yaxes": "rows", "row_heights": (0.77, 0.23)}
     options |= {"vertical_spacing": 0.07, "horizontal_spacing": 0.06}
-    layout = grid(2, len(shown), (*titles, *[""] * len(titles)), **options)
-    for number, axis in enumerate(axes(layout, "x")):
+    layout = style.grid(2, len(shown), (*titles, *[""] * len(titles)), **options)
+    for number, axis in enumerate(style.axes(layout, "x")):
         axis.update(range=[lowest - room, 1.04], tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1], tickformat=".0%")
         axis["showgrid"] = False
         if number >= len(shown):
             axis["title"] = "Confidence" if event is None else f"P({name})"
-    right, left = axes(layout, "y")[0], axes(layout, "y")[len(shown)]
+    right, left = style.axes(layout, "y")[0], style.axes(layout, "y")[len(shown)]
     right["title"] = "Accuracy" if event is None else f"How often it is {name}"
     left["title"] = "Gap"
     gaps = (np.abs(diagram.pooled.gap), diagram.delta, *diagram.perfect_gaps)
     most = float(np.concatenate(gaps).max())
-    for number, axis in enumerate(axes(layout, "y")):
+    for number, axis in enumerate(style.axes(layout, "y")):
         main = {"range": [-0.03, 1.07], "dtick": 0.25}
         strips = {"range": [-1.1 * most - 1e-3, 1.1 * most + 1e-3], "nticks": 3, "zeroline": True}
         axis.update(main if number < len(shown) else strips)
         axis["tickformat"] = ".0%" if number < len(shown) else "+.0%"
-    above = names_above(data, 460)
+    above = style.names_above(data, 460)
     above["margin"]["t"] += 24  # for titles, and the menu of files in the corner
     if titles:
         above["legend"]["y"] = 1.1
     layout["annotations"] = [*layout.get("annotations", ()), *notes]
-    return figure(data, **layout, **above, shapes=marked, barmode="overlay", bargap=0)
+    return style.figure(data, **layout, **above, shapes=marked, barmode="overlay", bargap=0)
 
 
 def _class_colours(diagram: ReliabilityDiagram, named: Iterable[int]) -> dict[int, str]:
@@ -413,19 +381,21 @@ def _class_colours(diagram: ReliabilityDiagram, named: Iterable[int]) -> dict[in
     cells, found = diagram.cells, {}
     for code in [] if diagram.one_event else list(map(int, named))[:4]:
         own = cells.label == code
-        found[code] = of_direction(float(cells.weight[own] @ cells.gap[own]))
+        found[code] = style.of_direction(float(cells.weight[own] @ cells.gap[own]))
     return found
 
 
-def _pooled_dots(diagram: ReliabilityDiagram, event: str | None, on: Properties) -> list[Properties]:
-    what = f"P({escape(shorten(event))})" if event is not None else "Confidence"
+def _pooled_dots(
+    diagram: ReliabilityDiagram, event: str | None, on: style.Properties
+) -> list[style.Properties]:
+    what = f"P({style.short(event)})" if event is not None else "Confidence"
     bins = diagram.pooled
-    return scatter(
+    return style.scatter(
         x=bins.mean_score,
         y=bins.mean_outcome,
-        line={"color": POOLED, "width": 1.5},
-        marker=marks(faint(POOLED, bins.count), 24 * sizes(bins.count, bins.count.max()), width=0),
-        error_y=interval(bins.mean_outcome, diagram.accuracy_lower, diagram.accuracy_upper),
+        line={"color": style.POOLED, "width": 1.5},
+        marker=style.sized(style.faint(style.POOLED, bins.count), bins.count, bins.count.max()),
+        error_y=style.interval(bins.mean_outcome, diagram.accuracy_lower, diagram.accuracy_upper),
         customdata=(bins.bin, bins.lower, bins.upper, bins.count, 100 * bins.share),
         hovertemplate=what
         + " %{customdata[1]:.3g} to %{customdata[2]:.3g}<br>mean %{x:.3f}, frequency %{y:.3f}"
@@ -435,35 +405,25 @@ def _pooled_dots(diagram: ReliabilityDiagram, event: str | None, on: Properties)
 
 
 def _class_dots(
-    diagram: ReliabilityDiagram, colours: dict[int, str], names: Sequence[str], on: Properties
-) -> list[Properties]:
+    diagram: ReliabilityDiagram, colours: dict[int, str], names: Sequence[str], on: style.Properties
+) -> list[style.Properties]:
     cells = diagram.cells
     lower, upper = frequency_interval(cells)
     other = np.flatnonzero(~np.isin(cells.label, list(colours)))
     other = other[np.argsort(-cells.count[other], kind="stable")[:MAX_DOTS]]
-    own = [np.flatnonzero(cells.label == code) for code in reversed(colours)]
-    data = []
-    for code, inside in zip(reversed(colours), own, strict=True):
-        joined = inside[cells.count[inside] >= FEW_ROWS]
-        data += scatter(
-            x=cells.mean_score[joined],
-            y=cells.mean_outcome[joined],
-            line={"color": colours[code], "width": 1.5},
-            **on,
-        )
-    shown = np.concatenate([other, *own])
+    own = {code: np.flatnonzero(cells.label == code) for code in reversed(colours)}
+    data, shades = [], [np.full(len(other), PALE)]
+    for code, inside in own.items():
+        joined = inside[cells.count[inside] >= style.FEW_ROWS]
+        x, y = cells.mean_score[joined], cells.mean_outcome[joined]
+        data += style.scatter(x=x, y=y, line={"color": colours[code], "width": 1.5}, **on)
+        shades.append(style.faint(colours[code], cells.count[inside]))
+    shown = np.concatenate([other, *own.values()])
     label, count = cells.label[shown], cells.count[shown]
-    shades = [
-        faint(colours[code], cells.count[inside]) for code, inside in zip(reversed(colours), own, strict=True)
-    ]
-    return data + scatter(
+    return data + style.scatter(
         x=cells.mean_score[shown],
         y=cells.mean_outcome[shown],
-        marker=marks(
-            np.concatenate([np.full(len(other), PALE), *shades]),
-            24 * sizes(count, cells.count.max()),
-            width=0,
-        ),
+        marker=style.sized(np.concatenate(shades), count, cells.count.max()),
         customdata=(cells.bin[shown], label, [names[c] for c in label], lower[shown], upper[shown], count),
         hovertemplate="Predicted %{customdata[2]}<br>confidence %{x:.3f}, accuracy %{y:.3f}<br>"
         "95 % interval %{customdata[3]:.4g} to %{customdata[4]:.4g}<br>"
@@ -474,24 +434,24 @@ def _class_dots(
 
 def _class_labels(
     diagram: ReliabilityDiagram, colours: dict[int, str], names: Sequence[str], place: int
-) -> list[Properties]:
+) -> list[style.Properties]:
     """Return the name of each coloured class, left of its first dot of many rows; overlaps move up."""
     cells, notes, height = diagram.cells, [], -1.0
     first = {}
     for code in colours:
         own = np.flatnonzero(cells.label == code)
-        many = min(FEW_ROWS, int(cells.count[own].max()))
+        many = min(style.FEW_ROWS, int(cells.count[own].max()))
         first[code] = int(own[(cells.count[own] >= many).argmax()])
     for code, cell in sorted(first.items(), key=lambda pair: float(cells.mean_outcome[pair[1]])):
         height = max(float(cells.mean_outcome[cell]), height + 0.06)
-        left = -4 - 12 * float(sizes(cells.count[cell], cells.count.max()))
+        left = -4 - 12 * float(style.sizes(cells.count[cell], cells.count.max()))
         text, font = f"<b>{names[code]}</b>", {"color": colours[code], "size": 13}
-        name = note(cells.mean_score[cell], height, text, xanchor="right", xshift=left)
-        notes.append(name | {"xref": at(place)["xaxis"], "yref": at(place)["yaxis"], "font": font})
+        name = style.note(cells.mean_score[cell], height, text, xanchor="right", xshift=left)
+        notes.append(name | style.refs(place) | {"font": font})
     return notes
 
 
-def _gap_bars(diagram: ReliabilityDiagram, panel: Panel, on: Properties) -> list[Properties]:
+def _gap_bars(diagram: ReliabilityDiagram, panel: Panel, on: style.Properties) -> list[style.Properties]:
     """Draw the signed gaps of each bin, for classes the sums of each sign, before a perfect model's."""
     bins, cells = diagram.pooled, diagram.cells
     perfect = diagram.perfect_gaps[0 if panel == "pooled" else 1]
@@ -504,30 +464,30 @@ def _gap_bars(diagram: ReliabilityDiagram, panel: Panel, on: Properties) -> list
             for each in signed
         )
         reach = perfect / 2.0
-    hover = "gap %{y:+.3f}<br>a perfect model of this size: %{customdata[1]:.3f}"
+    told = "a perfect model of this size: %{customdata[1]:.3f}"
     data = []
     for values, base, colour, share in (
-        (2.0 * reach, -reach, BARS, 0.94),
-        (below, 0.0, LESS, 0.5),
-        (above, 0.0, MORE, 0.5),
+        (2.0 * reach, -reach, style.BARS, 0.94),
+        (below, 0.0, style.LESS, 0.5),
+        (above, 0.0, style.MORE, 0.5),
     ):
-        data += bar(
-            **columns_of(bins, share),
+        data += style.bar(
+            **style.columns_of(bins, share),
             y=values,
             base=base,
             marker={"color": colour, "line": {"width": 0}},
             customdata=(bins.bin, reach),
-            hovertemplate=hover if colour != BARS else "a perfect model of this size: %{customdata[1]:.3f}",
+            hovertemplate=told if colour == style.BARS else f"gap %{{y:+.3f}}<br>{told}",
             **on,
         )
     return data
 
 
 def _band_of_perfect(
-    diagram: ReliabilityDiagram, band: tuple[np.ndarray, np.ndarray], on: Properties
-) -> list[Properties]:
-    return bar(
-        **columns_of(diagram.pooled),
+    diagram: ReliabilityDiagram, band: tuple[np.ndarray, np.ndarray], on: style.Properties
+) -> list[style.Properties]:
+    return style.bar(
+        **style.columns_of(diagram.pooled),
         y=band[1] - band[0],
         base=band[0],
         marker={"color": "rgba(86,180,233,0.28)", "line": {"width": 0}},
@@ -536,14 +496,14 @@ def _band_of_perfect(
     )
 
 
-def _band_of_truth(bounds: CalibrationBand, on: Properties) -> list[Properties]:
+def _band_of_truth(bounds: CalibrationBand, on: style.Properties) -> list[style.Properties]:
     data = []
     outline = (bounds.steps(bounds.lower, "hv"), bounds.steps(bounds.upper, "vh"))
     for side, (score, value) in enumerate(outline):
-        data += scatter(
+        data += style.scatter(
             x=score,
             y=value,
-            line={"color": OKABE_ITO["green"], "width": 1, "shape": "hv" if side == 0 else "vh"},
+            line={"color": style.OKABE_ITO["green"], "width": 1, "shape": "hv" if side == 0 else "vh"},
             fill="tonexty" if side else None,
             fillcolor="rgba(0,158,115,0.12)",
             name=f"{bounds.level:.0%} band of the true curve",
@@ -555,97 +515,96 @@ def _band_of_truth(bounds: CalibrationBand, on: Properties) -> list[Properties]:
     return data
 
 
-def _without_bins(curve: tuple[np.ndarray, np.ndarray], on: Properties) -> list[Properties]:
-    return scatter(
+def _without_bins(curve: tuple[np.ndarray, np.ndarray], on: style.Properties) -> list[style.Properties]:
+    return style.scatter(
         x=curve[0],
         y=curve[1],
-        line={"color": OKABE_ITO["purple"], "width": 2.5, "shape": "hv"},
+        line={"color": style.OKABE_ITO["purple"], "width": 2.5, "shape": "hv"},
         name="no bins: isotonic (CORP)",
         hovertemplate="score %{x:.3f}, frequency %{y:.3f} (isotonic)",
         **on,
     )
 
 
-def draw_stars(diagram: ReliabilityDiagram) -> Figure:
+def draw_stars(diagram: ReliabilityDiagram) -> style.Figure:
     """Draw Figure 1a of the paper: stars for all classes pooled, red pluses, and bars for shares of rows."""
     bins = diagram.pooled
     custom = bins.bin, bins.lower, bins.upper, bins.count, 100 * bins.share, diagram.delta
     where = "Confidence %{customdata[1]:.3g} to %{customdata[2]:.3g}<br>"
     rows = "%{customdata[3]:,} rows, %{customdata[4]:.1f} % of all"
-    data = share_bars(bins, custom, where + rows)
-    red, blue = LESS, MORE
+    data = style.share_bars(bins, custom, where + rows)
+    red, blue = style.LESS, style.MORE
     if not diagram.one_event:
-        data += scatter(
+        data += style.scatter(
             x=bins.mean_score,
             y=diagram.top_label,
-            marker=marks(red, 13, "cross-thin", width=3, color=faint(red, bins.count)),
+            marker=style.marks(red, 13, "cross-thin", width=3, color=style.faint(red, bins.count)),
             name="top-label: each class on its own",
             customdata=custom,
             hovertemplate=f"{where}mean gap of the classes %{{customdata[5]:.3f}}<br>{rows}",
         )
-    data += scatter(
+    data += style.scatter(
         x=bins.mean_score,
         y=bins.mean_outcome,
-        marker=marks(faint(blue, bins.count), 15, "star"),
-        error_y=interval(bins.mean_outcome, diagram.accuracy_lower, diagram.accuracy_upper),
+        marker=style.marks(style.faint(blue, bins.count), 15, "star"),
+        error_y=style.interval(bins.mean_outcome, diagram.accuracy_lower, diagram.accuracy_upper),
         name="rows of each bin" if diagram.one_event else "confidence: all classes pooled",
         customdata=custom,
         hovertemplate=f"{where}confidence %{{x:.3f}}, accuracy %{{y:.3f}}<br>{rows}",
     )
-    layout = unit_axes(data, "Confidence in the predicted class", "How often it is right", 520)
+    layout = style.unit_axes(data, "Confidence in the predicted class", "How often it is right", 520)
     if not diagram.one_event and len(diagram.top_label):
         # confidence less its gap can lie below 0, and above 1
         low, high = float(diagram.top_label.min()), float(diagram.top_label.max())
         layout["yaxis"]["range"] = [min(low, 0.0) - 0.02, max(high, 1.0) + 0.04]
-    return figure(data, barmode="overlay", **layout)
+    return style.figure(data, barmode="overlay", **layout)
 
 
 def draw_zoom(
     diagram: BinZoom,
     class_names: Sequence[str] | None = None,
     *,
-    most: int = MAX_NAMED,
-) -> Figure:
+    most: int = style.MAX_NAMED,
+) -> style.Figure:
     """Draw accuracy minus confidence of each predicted class of one bin, with 95 % intervals (Figure 1b).
 
     At most `most` classes, those with the clearest evidence, sorted by their gap; classes beyond noise have
     colours. Marks carry the class code last in their customdata.
     """
-    named = class_names or codes_of(diagram.cells.label)
+    named = class_names or style.codes_of(diagram.cells.label)
     shown = np.arange(len(diagram.cells.label))[:most]
     shown = shown[np.argsort(diagram.cells.gap[shown], kind="stable")]
     cells, low, high = diagram.cells.of(shown), diagram.accuracy_lower[shown], diagram.accuracy_upper[shown]
     label, count, confidence, gap = cells.label, cells.count, cells.mean_score, cells.gap
     # Shortened names may be equal: lines are placed by position.
     lines = np.arange(1, len(label) + 1)
-    names = [shorten(named[code], 18) for code in label]
-    colours = [GREY, LESS, MORE]
+    names = [style.shorten(named[code], 18) for code in label]
+    colours = [style.GREY, style.LESS, style.MORE]
     side = np.where(diagram.beyond_noise[shown], np.where(gap < 0, 1, 2), 0)
-    custom = [*map(escape, names)], confidence, cells.mean_outcome, low, high, count, label
+    custom = [*map(style.escape, names)], confidence, cells.mean_outcome, low, high, count, label
     hover = (
         "Predicted %{customdata[0]}<br>confidence %{customdata[1]:.3f}, accuracy %{customdata[2]:.3f}<br>"
         "95 % interval %{customdata[3]:.4g} to %{customdata[4]:.4g}<br>%{customdata[5]:,} rows"
     )
-    data = scatter(
+    data = style.scatter(
         x=diagram.pooled.gap,
         y=[0],
-        marker=marks(POOLED, 14),
+        marker=style.marks(style.POOLED, 14),
         hovertemplate="All classes: confidence {:.3f}, accuracy {:.3f}<br>{:,} rows".format(*diagram.star),
     )
-    data += scatter(
+    data += style.scatter(
         x=gap,
         y=lines,
-        marker=marks(np.take(colours, side), 16 * sizes(count, count.max()), width=0),
-        error_x=interval(gap, low - confidence, high - confidence),
+        marker=style.sized(np.take(colours, side), count, count.max(), 16),
+        error_x=style.interval(gap, low - confidence, high - confidence),
         customdata=custom,
         hovertemplate=hover,
     )
     written = ["all classes", *(f"{name} ({rows:,})" for name, rows in zip(names, count, strict=True))]
-    zero = {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": {"dash": "solid"}}
-    return figure(
+    return style.figure(
         data,
         height=100 + 24 * (len(label) + 1),
-        shapes=[zero],
+        shapes=[style.upright(0, dash="solid")],
         xaxis={"title": "Accuracy minus confidence", "tickformat": "+.0%", "nticks": 6},
-        **named_rows(written, range=[len(label) + 0.6, -0.6], ticks=""),
+        **style.named_rows(written, range=[len(label) + 0.6, -0.6], ticks=""),
     )

@@ -11,34 +11,17 @@ import pandas as pd
 from calib.answers.theorems import multinomial_bound
 from calib.base.exceptions import InputError
 from calib.base.results import Result
-from calib.calibrators.canonical import (
-    CanonicalBinning,
-    GridScheme,
-    ProjectionScheme,
-    SierpinskiScheme,
-    SimplexScheme,
-)
+from calib.calibrators import canonical
 from calib.data.defaults import RANDOM_STATE
 from calib.data.kinds import check_equal_rows
 from calib.data.predictions import Predictions
 from calib.data.validation import random_generator
-from calib.diagrams.style import (
-    LINES,
-    OKABE_ITO,
-    Figure,
-    Properties,
-    escape,
-    figure,
-    marks,
-    note,
-    scatter,
-    shorten,
-)
+from calib.diagrams import style
 from calib.evidence.rows import Rows
 from calib.stats.simplex_errors import CellMeans, cell_means
 
 #: Colours of cells, in turn. Yellow is pale on white.
-CELL_COLOURS = tuple(colour for name, colour in OKABE_ITO.items() if name != "yellow")
+CELL_COLOURS = tuple(colour for name, colour in style.OKABE_ITO.items() if name != "yellow")
 #: Widths of arrows in pixels, by thirds of the number of rows.
 WIDTHS = (1.6, 3.0, 5.0)
 #: Values on the edges of the triangle, and on log-ratios' edges.
@@ -106,7 +89,7 @@ class RecalibrationMap(Result):
 
 
 def recalibration_map(
-    calibrator: CanonicalBinning, evaluation: Predictions, *, alpha: float = 0.1
+    calibrator: canonical.CanonicalBinning, evaluation: Predictions, *, alpha: float = 0.1
 ) -> RecalibrationMap:
     """Compute the arrows of the recalibration diagram (Fig. 12, right).
 
@@ -119,7 +102,7 @@ def recalibration_map(
     alpha : float in (0, 1)
         Miscoverage of the per-cell bound.
     """
-    if not isinstance(calibrator, CanonicalBinning) or not isinstance(evaluation, Predictions):
+    if not isinstance(calibrator, canonical.CanonicalBinning) or not isinstance(evaluation, Predictions):
         given = f"{type(calibrator).__name__} and {type(evaluation).__name__}"
         raise InputError(f"the map shows a fitted CanonicalBinning on Predictions; got {given}")
     check_equal_rows(evaluation, "Canonical binning")
@@ -161,7 +144,7 @@ def sample_rows(n_samples: int, most: int = 1000, random_state: int = RANDOM_STA
     return np.sort(random_generator(random_state).choice(n_samples, most, replace=False))
 
 
-def cell_outlines(scheme: SimplexScheme) -> dict[int, np.ndarray]:
+def cell_outlines(scheme: canonical.SimplexScheme) -> dict[int, np.ndarray]:
     """Corners of every cell of a fitted three-class scheme, in order around it.
 
     Returns
@@ -171,11 +154,11 @@ def cell_outlines(scheme: SimplexScheme) -> dict[int, np.ndarray]:
     """
     if scheme.n_classes_ != 3:
         raise InputError(f"outlines exist for three classes; this scheme has {scheme.n_classes_}")
-    if isinstance(scheme, SierpinskiScheme):
+    if isinstance(scheme, canonical.SierpinskiScheme):
         return dict(enumerate(_sierpinski(np.eye(3), scheme.depth)))
-    if isinstance(scheme, GridScheme):
+    if isinstance(scheme, canonical.GridScheme):
         return _grid(scheme)
-    if isinstance(scheme, ProjectionScheme):
+    if isinstance(scheme, canonical.ProjectionScheme):
         return _projection(scheme)
     raise InputError(
         f"a {type(scheme).__name__} has no outlines; use a Sierpinski, grid or projection scheme"
@@ -191,7 +174,7 @@ def _sierpinski(corners: np.ndarray, depth: int) -> list[np.ndarray]:
     return [*cells, (corners.sum(axis=0) - corners) / 2]
 
 
-def _grid(scheme: GridScheme) -> dict[int, np.ndarray]:
+def _grid(scheme: canonical.GridScheme) -> dict[int, np.ndarray]:
     side = scheme.cells
     low = np.array(
         [(a, b, s - a - b) for s in (side - 1, side - 2) for a in range(s + 1) for b in range(s + 1 - a)]
@@ -204,7 +187,7 @@ def _grid(scheme: GridScheme) -> dict[int, np.ndarray]:
     return dict(zip(scheme.rank(low + 1).tolist(), corners, strict=True))
 
 
-def _projection(scheme: ProjectionScheme) -> dict[int, np.ndarray]:
+def _projection(scheme: canonical.ProjectionScheme) -> dict[int, np.ndarray]:
     rest, cells = np.eye(3), {}
     for number, (direction, threshold) in enumerate(zip(scheme.directions_, scheme.thresholds_, strict=True)):
         height = rest @ direction - threshold
@@ -233,7 +216,7 @@ def draw_recalibration(
     outlines: Mapping[int, np.ndarray],
     min_count: int = 20,
     log_ratios: bool = False,
-) -> Figure:
+) -> style.Figure:
     """Draw predictions on the triangle, coloured by cell, and an arrow per cell (Fig. 12, right).
 
     Arrows of more rows are wider. Around a tip, if rows are independent: the 95 % region of the true
@@ -257,31 +240,28 @@ def draw_recalibration(
     closed = [np.vstack([corners, corners[:1]]) for corners in outlines.values()]
     if log_ratios:  # straight edges become curves
         closed = [_subdivided(corners) for corners in closed]
-    points = place(proba[rows])
-    data += scatter(
+    points, position = place(proba[rows]), result.means.position[rows]
+    data += style.scatter(
         x=points[:, 0],
         y=points[:, 1],
-        marker={
-            **marks(np.take(CELL_COLOURS, result.means.position[rows] % len(CELL_COLOURS)), 4),
-            "opacity": 0.55,
-        },
-        customdata=(result.means.cell[result.means.position[rows]],),
+        marker=style.marks(np.take(CELL_COLOURS, position % len(CELL_COLOURS)), 4) | {"opacity": 0.55},
+        customdata=(result.means.cell[position],),
         hovertemplate="A row of bin %{customdata[0]}",
         name="predictions",
     )
-    data += scatter(
+    data += style.scatter(
         **_lines([place(corners) for corners in closed]),
-        line={"color": OKABE_ITO["grey"], "width": 1},
+        line={"color": style.OKABE_ITO["grey"], "width": 1},
         name="cells",
     )
     shown = np.flatnonzero(np.minimum(result.means.count, result.fitted_count) >= min_count)
     known = shown[np.isfinite(result.bound[shown])]
     regions = [place(region) for region in _regions(result.head[known], result.fitted_count[known])]
-    data += scatter(
+    data += style.scatter(
         **_lines(regions),
         fill="toself",
         fillcolor="rgba(20,24,28,0.16)",
-        line={"color": LINES, "width": 1},
+        line={"color": style.LINES, "width": 1},
         name="95 % regions of tips",
     )
     data += _arrows(result, shown, place(result.means.predicted[shown]), place(result.head[shown]))
@@ -289,8 +269,8 @@ def draw_recalibration(
     notes = _corners(result.class_names) + _edge_values(LOG_EDGE_VALUES if log_ratios else EDGE_VALUES, place)
     if log_ratios:
         key = "Log scale: equal steps are equal ratios of probabilities. Below 0.01 % counts as 0.01 %."
-        notes.append(note(0.5, -0.35, key))
-    return figure(
+        notes.append(style.note(0.5, -0.35, key))
+    return style.figure(
         data,
         annotations=notes,
         height=640 if log_ratios else 520,
@@ -325,7 +305,7 @@ def _regions(vectors: np.ndarray, count: np.ndarray) -> np.ndarray:
 
 def _arrows(
     result: RecalibrationMap, shown: np.ndarray, tails: np.ndarray, heads: np.ndarray
-) -> list[Properties]:
+) -> list[style.Properties]:
     # A light line below the dark one keeps arrows readable over points and on dark pages.
     data, rows = [], result.means.count[shown]
     thirds = np.searchsorted(np.quantile(rows, [1 / 3, 2 / 3]) if len(rows) else [], rows)
@@ -334,21 +314,18 @@ def _arrows(
         ends = heads[drawn] - 0.012 * _unit(heads[drawn] - tails[drawn])
         for colour, pixels, name in ((ARROW_EDGE, width + 3.0, "arrow edges"), (ARROW, width, "shafts")):
             line = {"color": colour, "width": pixels}
-            data += scatter(**_lines(np.stack([tails[drawn], ends], axis=1)), line=line, name=name)
-    size = 9.0 + 1.6 * np.take(WIDTHS, thirds)
-    data += scatter(
+            data += style.scatter(**_lines(np.stack([tails[drawn], ends], axis=1)), line=line, name=name)
+    size = np.outer(9.0 + 1.6 * np.take(WIDTHS, thirds), [0, 1, 0]).ravel()
+    data += style.scatter(
         **_lines(np.stack([tails, heads], axis=1)),
         line={"color": ARROW, "width": 1},
-        marker={
-            **marks(ARROW, np.outer(size, [0, 1, 0]).ravel(), "arrow", width=1.2, color=ARROW_EDGE),
-            "angleref": "previous",
-        },
+        marker=style.marks(ARROW, size, "arrow", width=1.2, color=ARROW_EDGE) | {"angleref": "previous"},
         name="arrows",
         customdata=[_hover(result, at) for at in np.repeat(shown, 3).tolist()],
         hovertemplate=HOVER,
     )
-    return data + scatter(  # above the heads, which would hide the tails of short arrows
-        x=tails[:, 0], y=tails[:, 1], marker=marks(ARROW_EDGE, 7, width=1.8, color=ARROW), name="tails"
+    return data + style.scatter(  # above the heads, which would hide the tails of short arrows
+        x=tails[:, 0], y=tails[:, 1], marker=style.marks(ARROW_EDGE, 7, width=1.8, color=ARROW), name="tails"
     )
 
 
@@ -360,14 +337,16 @@ def _lines(outlines: Iterable[np.ndarray]) -> dict[str, np.ndarray]:
     return {"x": points[:, 0], "y": points[:, 1]}
 
 
-def _edge_values(values: Sequence[float], place: Callable[[np.ndarray], np.ndarray]) -> list[Properties]:
+def _edge_values(
+    values: Sequence[float], place: Callable[[np.ndarray], np.ndarray]
+) -> list[style.Properties]:
     notes = []
     for start, end, x, y in ((0, 1, 0, -12), (1, 2, 18, 6), (2, 0, -18, 6)):
         for value in values:
             vector = np.zeros((1, 3))
             vector[0, [start, end]] = 1.0 - value, value
             (at,) = place(vector).tolist()
-            notes.append(note(at[0], at[1], f"{value:.0%}", size=11, xshift=x, yshift=y))
+            notes.append(style.note(at[0], at[1], f"{value:.0%}", size=11, xshift=x, yshift=y))
     return notes
 
 
@@ -381,13 +360,18 @@ def _hover(result: RecalibrationMap, at: int) -> list[object]:
     entries: list[object] = [int(means.cell[at]), int(means.count[at]), int(result.fitted_count[at])]
     for column, name in enumerate(result.class_names):
         true = "not known" if means.observed is None else f"{means.observed[at, column]:.3f}"
-        entries += [escape(name), float(means.predicted[at, column]), float(result.head[at, column]), true]
+        entries += [
+            style.escape(name),
+            float(means.predicted[at, column]),
+            float(result.head[at, column]),
+            true,
+        ]
     return entries
 
 
-def _corners(class_names: tuple[str, ...]) -> list[Properties]:
+def _corners(class_names: tuple[str, ...]) -> list[style.Properties]:
     places = ((0.0, -0.03, "left", "top"), (1.0, -0.03, "right", "top"), (0.5, 0.885, "center", "bottom"))
     return [
-        note(x, y, escape(shorten(name, CORNER_NAME)), size=16, xanchor=across, yanchor=along)
+        style.note(x, y, style.short(name, CORNER_NAME), size=16, xanchor=across, yanchor=along)
         for name, (x, y, across, along) in zip(class_names, places, strict=True)
     ]

@@ -218,15 +218,6 @@ def _grid(rows: int, columns: int, n_titles: int, options: tuple[tuple[str, Any]
     return {name: value for name, value in drawn["layout"].items() if name != "template"}
 
 
-def small_multiples(names: Sequence[str], across: int, gap: float) -> Properties:
-    """Return the layout of small diagrams with names above, on equal axes, `across` of them in a row."""
-    down = -(-len(names) // across)
-    spacing: Properties = {"vertical_spacing": 0.3 / (down + 1), "horizontal_spacing": gap}
-    titles = (*names, *[""] * (down * across - len(names)))
-    layout = grid(down, across, titles, shared_xaxes="all", shared_yaxes="all", **spacing)
-    return {**layout, "shapes": [], "height": 130 + 190 * down, "margin": {"t": 32}}
-
-
 def axes(layout: Properties, letter: str) -> list[Properties]:
     return [axis for name, axis in layout.items() if name.startswith(f"{letter}axis")]
 
@@ -291,6 +282,11 @@ def shorten(name: str, length: int = 22) -> str:
     return name if len(name) <= length else name[: length - 1] + "\u2026"
 
 
+def short(name: str, length: int = 22) -> str:
+    """Return a user's name as plotly text of at most this length."""
+    return escape(shorten(name, length))
+
+
 def names_above(data: Sequence[Properties], height: int) -> Properties:
     """Return a layout with names above the figure, one per line: side by side, plotly would draw twice."""
     lines = sum(bool(trace.get("showlegend", True)) for trace in data)
@@ -316,14 +312,28 @@ def width_of(names: Iterable[str], size: int = 14) -> int:
 
 
 def named_rows(names: Iterable[str], *, margin: Properties | None = None, **axis: Any) -> Properties:
-    """Return a layout with names at 0, 1, ... of the vertical axis, and the properties in `axis`."""
+    """Return a layout with names at 0, 1, ... of the vertical axis, by default from the top without ticks.
+
+    `axis` are other properties of the axis.
+    """
     written = [escape(name) for name in names]
     ticks = {"tickvals": list(range(len(written))), "ticktext": written, "showgrid": False}
+    axis = axis or {"range": [len(written) - 0.5, -0.5], "ticks": ""}
     return {"margin": {**(margin or {}), "l": width_of(written)}, "yaxis": {**ticks, **axis}}
 
 
+def upright(x: float, **line: Any) -> Properties:
+    """Return a vertical line across the figure."""
+    return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "paper", "line": line}
+
+
+def refs(place: int) -> Properties:
+    """Return the axes of a shape or an annotation in a grid."""
+    return {"xref": at(place)["xaxis"], "yref": at(place)["yaxis"]}
+
+
 def diagonal(place: int) -> Properties:
-    return {**DIAGONAL, "xref": at(place)["xaxis"], "yref": at(place)["yaxis"]}
+    return {**DIAGONAL, **refs(place)}
 
 
 def level(y: float, place: int) -> Properties:
@@ -379,6 +389,11 @@ def faint(colour: str, count: np.ndarray) -> np.ndarray:
 def sizes(count: np.ndarray, most: float) -> np.ndarray:
     """Widths of marks with these counts, relative to the widest: the fourth root, at least a fifth."""
     return np.maximum((count / most) ** 0.25, 0.2)
+
+
+def sized(colour: Any, count: np.ndarray, most: float, largest: int = 24) -> Properties:
+    """Return the marker of cells with these counts, without an outline."""
+    return marks(colour, largest * sizes(count, most), width=0)
 
 
 def interval(value: np.ndarray, lower: np.ndarray, upper: np.ndarray, colour: str = WHISKERS) -> Properties:

@@ -14,20 +14,8 @@ from calib.base.results import Drawn
 from calib.data.defaults import N_BINS, RANDOM_STATE
 from calib.data.notions import POOLED_NOTIONS, Notion, PerClass, Strategy
 from calib.data.predictions import Announcement, Scores, Values, score_matrix
+from calib.diagrams import style
 from calib.diagrams.shared_cells import SharedCells
-from calib.diagrams.style import (
-    GREY,
-    OKABE_ITO,
-    Figure,
-    Properties,
-    escape,
-    figure,
-    method_line,
-    note,
-    scatter,
-    shorten,
-    translucent,
-)
 from calib.evidence.binning import BinStatistics
 from calib.evidence.reductions import event_scores, top_label
 from calib.evidence.rows import Known, Rows, Source, as_evidence, known_rows
@@ -267,7 +255,7 @@ def draw_validity(
     *,
     promises: Sequence[Promise] = (),
     mean: MeanPromise | None = None,
-) -> Figure:
+) -> style.Figure:
     """Draw V(epsilon) of each method, a perfect model's curve dotted, and the theorem's epsilons.
 
     The shortfall from the perfect model is shaded; `promises` are vertical lines up to the promised share,
@@ -281,32 +269,34 @@ def draw_validity(
     farthest = max(1.0, *(curve.worst for curve in curves.values()))
     reach = min(farthest, 1.1 * max(shown) + 0.01)
     for position, (method, curve) in enumerate(curves.items()):
-        data += _drawn_curve(curve, method, method_line(position, 3), farthest)
+        data += _drawn_curve(curve, method, style.method_line(position, 3), farthest)
         notes += _names_of(curve, method, position, reach)
     for position, promise in enumerate(promises):
-        data += scatter(
+        data += style.scatter(
             x=[promise.epsilon, promise.epsilon],
             y=[0, promise.share],
-            line={"color": OKABE_ITO["purple"], "width": 2, "dash": ("dash", "dot")[position % 2]},
+            line={"color": style.OKABE_ITO["purple"], "width": 2, "dash": ("dash", "dot")[position % 2]},
             marker={"symbol": "triangle-up", "size": [0, 11]},
             name=promise.name,
             hovertemplate=f"{promise.name}: at least {promise.share:.0%}",
         )
         text = f" {promise.name}: \u2265 {promise.share:.0%} "
         side = "left" if promise.epsilon < 0.6 * reach else "right"
-        notes.append(note(promise.epsilon, 0.08 + 0.08 * position, text, size=14, xanchor=side))
+        notes.append(style.note(promise.epsilon, 0.08 + 0.08 * position, text, size=14, xanchor=side))
     if mean is not None:
         epsilon = np.geomspace(mean.error / mean.share, farthest, 100)
         share = mean.share - mean.error / epsilon
-        data += scatter(
+        data += style.scatter(
             x=epsilon,
             y=share,
-            line={"color": OKABE_ITO["purple"], "width": 2, "dash": "longdash"},
+            line={"color": style.OKABE_ITO["purple"], "width": 2, "dash": "longdash"},
             name=mean.name,
             hovertemplate=f"{mean.name}: at least %{{y:.0%}} of {what} within %{{x:.3f}}",
         )
-        notes.append(note(0.98 * reach, mean.share - mean.error / reach, mean.name, size=14, xanchor="right"))
-    return figure(
+        notes.append(
+            style.note(0.98 * reach, mean.share - mean.error / reach, mean.name, size=14, xanchor="right")
+        )
+    return style.figure(
         data,
         height=460,
         showlegend=False,
@@ -316,39 +306,41 @@ def draw_validity(
     )
 
 
-def _drawn_curve(curve: ValidityCurve, method: str, line: Properties, farthest: float) -> list[Properties]:
+def _drawn_curve(
+    curve: ValidityCurve, method: str, line: style.Properties, farthest: float
+) -> list[style.Properties]:
     epsilon, share = curve.steps()
     within = f"%{{y:.1%}} of {curve.unit} within %{{x:.3f}}"
     data, has_perfect = [], len(curve.perfect_epsilon) > 0
     if has_perfect:
-        data += scatter(
+        data += style.scatter(
             x=curve.perfect_epsilon,
             y=curve.perfect_share,
             line={**line, "width": 2, "dash": "dot"},
-            name=f"{escape(method)}, if it were perfect",
+            name=f"{style.escape(method)}, if it were perfect",
             hovertemplate=f"A perfect model: {within}",
         )
-    return data + scatter(
+    return data + style.scatter(
         x=np.append(epsilon, farthest),
         y=np.append(share, 1.0),
         line={**line, "shape": "hv"},
         fill="tonexty" if has_perfect else "none",
-        fillcolor=translucent(GREY, 0.2),
-        name=escape(method),
-        hovertemplate=f"{escape(method)}<br>{within}",
+        fillcolor=style.translucent(style.GREY, 0.2),
+        name=style.escape(method),
+        hovertemplate=f"{style.escape(method)}<br>{within}",
     )
 
 
-def _names_of(curve: ValidityCurve, method: str, position: int, reach: float) -> list[Properties]:
+def _names_of(curve: ValidityCurve, method: str, position: int, reach: float) -> list[style.Properties]:
     """Return the name of a curve beside it, and above the first one what the dotted line is."""
     (epsilon, share), level = curve.steps(), 0.7 - 0.2 * position
     reached = epsilon[np.searchsorted(share, level)]
     at_right = reached > 0.6 * reach  # to the right of it, a narrow figure would cut its name
-    name = {"x": reached, "y": level, "text": f"<b>{escape(shorten(method))}</b>", "ay": 24, "standoff": 3}
+    name = {"x": reached, "y": level, "text": f"<b>{style.short(method)}</b>", "ay": 24, "standoff": 3}
     name |= {"xanchor": "right", "ax": -60} if at_right else {"xanchor": "left", "ax": 60}
-    notes = [name | {"arrowcolor": GREY, "arrowwidth": 1.5, "arrowhead": 0}]
+    notes = [name | {"arrowcolor": style.GREY, "arrowwidth": 1.5, "arrowhead": 0}]
     if position == 0 and len(curve.perfect_epsilon):
         near = min(int(np.searchsorted(curve.perfect_share, 0.97)), len(curve.perfect_epsilon) - 1)
-        dotted = note(curve.perfect_epsilon[near], 1.01, "dotted: if it were perfect", xanchor="left")
+        dotted = style.note(curve.perfect_epsilon[near], 1.01, "dotted: if it were perfect", xanchor="left")
         notes.insert(0, dotted | {"yanchor": "bottom"})
     return notes

@@ -38,9 +38,9 @@ from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import Announcement, Values, effective_words
 from calib.diagrams.bin_sweep import ece_sweep, sweep_words
 from calib.diagrams.class_tables import CLASS_COLUMNS, class_table
-from calib.diagrams.heat import class_heat
 from calib.diagrams.living_picture import NUMBERS_OF_BINS, living_picture, picture_html
 from calib.diagrams.reliability_diagrams import ReliabilityDiagram, reliability_diagram, worst_cells_words
+from calib.diagrams.slice_maps import class_heat
 from calib.diagrams.style import figure_html, plotly_script
 from calib.diagrams.validity_plots import validity_cells, validity_curve, validity_words
 from calib.evidence.binning import BinStatistics
