@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, clone
 
+from calib.answers import model_tables, slice_tables
 from calib.answers.advice import Candidate, Recommendation
 from calib.answers.advice import recommend as recommend_calibrator
 from calib.answers.calibrated import applied_frame, calibrated_scores, fit_on
@@ -31,50 +32,14 @@ from calib.answers.gate import GateResult, gate_of_judge
 from calib.answers.gate import gate as compare_with_limits
 from calib.answers.guarantee_cards import promise_of
 from calib.answers.metric_tables import BASE, HOW_SURE, Metrics
-from calib.answers.model_tables import (
-    Improvement,
-    ModelComparison,
-    ModelNumber,
-    compare_methods,
-    compare_models,
-)
 from calib.answers.noise_tests import BinlessTests, FloorNumbers, NoiseTests, with_whole_vectors
 from calib.answers.risks import HOW_SURE_OF_EVENTS, ForecastNumber, forecast_numbers
-from calib.answers.slice_tables import (
-    SLICE_COLUMNS,
-    SliceTable,
-    further_groups,
-    slices_if_together,
-    suspected_within,
-)
-from calib.answers.slice_tables import slices as assess_slices
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
 from calib.base.results import parts
+from calib.calibrators import catalogue, label_shift, multiclass
 from calib.calibrators.acceptance import AcceptanceRule, ActionRule
-from calib.calibrators.catalogue import (
-    BINARY,
-    PAPER,
-    REPORTED,
-    for_kind,
-    make_calibrator,
-    methods_of_kind,
-    name_of,
-)
 from calib.calibrators.histogram import HistogramBinning
-from calib.calibrators.label_shift import (
-    CorrectedScores,
-    LabelShift,
-    LabelShiftCorrection,
-    as_shares,
-    known_shift,
-    with_weights,
-)
-from calib.calibrators.multiclass import (
-    as_multiclass,
-    fallback_records,
-    fallback_words,
-)
 from calib.calibrators.softmax_fit import fit_words
 from calib.cli.assessed import (
     Assessed,
@@ -140,7 +105,7 @@ class MethodData:
     strategy: str  #: How scores are binned
     values: Mapping[str, float | None] = field(metadata={"parts": REPORTED_NUMBERS})
     intervals: Mapping[str, tuple[float, float]]  #: 95 % intervals of the numbers
-    improvement: Mapping[str, Improvement]  #: Against the base model, by score
+    improvement: Mapping[str, model_tables.Improvement]  #: Against the base model, by score
 
 
 @dataclass(frozen=True)
@@ -171,7 +136,7 @@ class MetricsData:
     folds: Sequence[FoldNumber]
     conclusion: ConclusionData
     #: Groups of further columns against all other rows, the clearest difference first
-    groups: SliceTable | None = None
+    groups: slice_tables.SliceTable | None = None
 
 
 def metrics(options: Namespace) -> Output[MetricsData]:
@@ -201,7 +166,7 @@ def metrics(options: Namespace) -> Output[MetricsData]:
     ]
     said = {name: conclusion.words(base.class_names) for name, conclusion in concluded.items()}
     words = said.pop(BASE)
-    suspected, groups = concluded[BASE].suspected, further_groups(base)
+    suspected, groups = concluded[BASE].suspected, slice_tables.further_groups(base)
     lines = [words, *_about_groups(suspected, groups, options)]
     lines += [*(f"{name}: {sentence}" for name, sentence in said.items()), ""]
     shown = pd.DataFrame(
@@ -248,7 +213,7 @@ def _with_floors(texts: pd.DataFrame, tested: Mapping[str, NoiseTests], kind: st
 
 
 def _about_groups(
-    suspected: IfTogether | None, groups: SliceTable | None, options: Namespace
+    suspected: IfTogether | None, groups: slice_tables.SliceTable | None, options: Namespace
 ) -> Iterable[str]:
     """Say in a line each what holds if rows belong together, and which groups of a column differ."""
     columns = [] if groups is None else list(dict.fromkeys(groups.column[groups.differs].tolist()))
@@ -285,20 +250,23 @@ def fit(options: Namespace) -> Output[EvaluatedFitData]:
     parameters, column = calibrator_options(options)
     groups = None if column is None else _groups_in(column, calibration)
     kind = kind_of(calibration)
-    if "every label" in kind.has and options.method in BINARY and parameters["notion"] is None:
+    if "every label" in kind.has and options.method in catalogue.BINARY and parameters["notion"] is None:
         parameters["notion"] = kind.notion
-    calibrator = make_calibrator(options.method, **parameters)
-    calibrator = fit_on(for_kind(calibrator, kind), calibration, groups=groups)
+    calibrator = catalogue.make_calibrator(options.method, **parameters)
+    calibrator = fit_on(catalogue.for_kind(calibrator, kind), calibration, groups=groups)
     content = dumps(calibrator, fitted_on=calibration, log=file_rows.log)
     about_fit = fit_words(calibrator)
     calibrator = loads(content)
-    notes = [f"{name_of(calibrator)} fitted on {calibration.n_samples:,} rows: {source}", *about_fit]
+    notes = [
+        f"{catalogue.name_of(calibrator)} fitted on {calibration.n_samples:,} rows: {source}",
+        *about_fit,
+    ]
     fitted_on = Rows(calibration)
     notes += row_notes(fitted_on) + ["no guarantee holds with weights"] * fitted_on.is_weighted
-    fallbacks = fallback_records(calibrator, calibration.class_names or ())
-    notes += fallback_words(fallbacks)
+    fallbacks = multiclass.fallback_records(calibrator, calibration.class_names or ())
+    notes += multiclass.fallback_words(fallbacks)
     binning = isinstance(calibrator, HistogramBinning)
-    promise, bounds = promise_of(as_multiclass(calibrator, calibration) if binning else calibrator)
+    promise, bounds = promise_of(multiclass.as_multiclass(calibrator, calibration) if binning else calibrator)
     notes += promise
     methods: list[MethodData] = []
     effect: Verdict | None = None
@@ -316,10 +284,9 @@ def fit(options: Namespace) -> Output[EvaluatedFitData]:
         effect = change.verdict
         if effect == "worse":
             notes += [f"worse than the scores as they are by the {' and the '.join(change.raised)}", ""]
-    deliver(options.output, content)
-    notes.append(f"wrote {options.output}")
+    notes.append(deliver(options.output, content))
     n_evaluation = 0 if unseen is None else unseen.n_samples
-    fitted = str(options.output), name_of(calibrator), fitted_on.n_samples, fallbacks
+    fitted = str(options.output), catalogue.name_of(calibrator), fitted_on.n_samples, fallbacks
     data = EvaluatedFitData(*fitted, *bounds, fitted_on.is_weighted, n_evaluation, methods, effect)
     return Output("\n".join(notes), data)
 
@@ -359,10 +326,7 @@ def apply(options: Namespace) -> Output[ApplyData]:
     if any((options.label_shift, options.calibration, options.target_shares, options.training_shares)):
         calibrator, shift = _corrected(calibrator, rows, options, notes)
         notes.append(shift.words(rows.class_names))
-        shares = [
-            {str(head): cell for head, cell in row.items()}
-            for row in shift.frame(rows.class_names).to_dict("records")
-        ]
+        shares = rows_of(dict, shift.frame(rows.class_names))
     if options.save:
         deliver(options.save, dumps(calibrator, class_names=rows.class_names))
         notes.append(f"wrote the calibrator with its correction to {options.save}")
@@ -386,7 +350,7 @@ def apply(options: Namespace) -> Output[ApplyData]:
 
 def _corrected(
     calibrator: BaseEstimator | None, rows: Any, options: Namespace, notes: list[str]
-) -> tuple[Any, LabelShift]:
+) -> tuple[Any, label_shift.LabelShift]:
     if bool(options.label_shift) == bool(options.target_shares):
         raise InputError("pass --label-shift em or bbse to estimate class shares, or --target-shares")
     if bool(options.calibration) == bool(options.training_shares):
@@ -398,20 +362,24 @@ def _corrected(
             "scaling, or class-wise calibration with --normalize; P(Y = 1) takes known shares alone"
         )
     known = {
-        name: as_shares(shares, len(rows.class_names), rows.class_names, f"--{name}-shares")
+        name: label_shift.as_shares(shares, len(rows.class_names), rows.class_names, f"--{name}-shares")
         for name, texts in (("target", options.target_shares), ("training", options.training_shares))
         for shares in [numbers_by_name(texts or (), "a class and its share, such as fraud=0.01")]
         if texts
     }
     if len(known) == 2:
-        shift = known_shift(known["training"], known["target"], rows.n_samples)
+        shift = label_shift.known_shift(known["training"], known["target"], rows.n_samples)
         one_score = calibrator is None and "event" in rows.has
-        corrected = CorrectedScores(None, shift.weights) if one_score else with_weights(calibrator, shift)
+        corrected = (
+            label_shift.CorrectedScores(None, shift.weights)
+            if one_score
+            else label_shift.with_weights(calibrator, shift)
+        )
         before = rows if calibrator is None else calibrated_scores(calibrator, rows)
         if (warning := _check_shares(before, calibrated_scores(corrected, rows), shift)) is not None:
             notes.append(warning)
         return corrected, shift
-    correction = LabelShiftCorrection(
+    correction = label_shift.LabelShiftCorrection(
         method=options.label_shift or "em",
         target_shares=known.get("target"),
         training_shares=known.get("training"),
@@ -426,14 +394,14 @@ def _corrected(
         check_equal_rows(labelled, "The correction for label shift")
         fitted_on, labels = calibrator.predict_proba(labelled.proba), labelled.labels
     shift = correction.fit(fitted_on, labels).adapt(proba)
-    return with_weights(calibrator, shift), shift
+    return label_shift.with_weights(calibrator, shift), shift
 
 
 #: Fewest rows whose mean scores can contradict shares, and the factor between odds that always does.
 LEAST_OF_SHARES, CONTRADICTION = 100, 3.0
 
 
-def _check_shares(before: Announcement, after: Announcement, shift: LabelShift) -> str | None:
+def _check_shares(before: Announcement, after: Announcement, shift: label_shift.LabelShift) -> str | None:
     """Refuse shares that the scores contradict, and say if their mean is not about the target share.
 
     If the scores refer to the training shares, the correction brings their mean to the target share. Shares
@@ -511,8 +479,7 @@ def recommend(options: Namespace) -> Output[RecommendData]:
             rows = file_rows.evaluation
             calibrator = fit_on(clone(calibrator), rows)
         content = dumps(calibrator, fitted_on=rows, log=file_rows.log, choices=among)
-        deliver(options.output, content)
-        lines.append(f"wrote {options.output}, fitted on {rows.n_samples:,} rows")
+        lines.append(f"{deliver(options.output, content)}, fitted on {rows.n_samples:,} rows")
     return Output("\n".join(lines), data)
 
 
@@ -616,11 +583,8 @@ def open(options: Namespace) -> Output[OpenData]:
         serve(CALIB_PROJECT=str(Path(options.file).resolve()))
     frame = project.frame()
     width = max(map(len, frame["what"]))
-    lines = [
-        f"{what:<{width}}  {line}"
-        for what, holds in frame.itertuples(index=False)
-        for line in str(holds).splitlines()
-    ]
+    held = [(what, line) for what, holds in frame.to_numpy() for line in str(holds).splitlines()]
+    lines = [f"{what:<{width}}  {line}" for what, line in held]
     return Output("\n".join(lines), OpenData(str(options.file), rows_of(HeldData, frame)))
 
 
@@ -671,8 +635,8 @@ def decide(options: Namespace) -> Output[DecideData | EventData | CostsData]:
     if isinstance(rule, EventRule):
         lines = [*found.notes, rule.sentence, "", *table_lines(table, na_rep="-")]
         if options.output:
-            deliver(options.output, dumps(rule.carried_by(found.calibrator), class_names=class_names))
-            lines.append(f"wrote {options.output}")
+            content = dumps(rule.carried_by(found.calibrator), class_names=class_names)
+            lines.append(deliver(options.output, content))
         return Output("\n".join(lines), EventData(str(options.file), rule, rule.counts))
     names = ["all classes"] if rule.by is None else list(rule.groups)
     if rule.by == "class":
@@ -688,8 +652,7 @@ def decide(options: Namespace) -> Output[DecideData | EventData | CostsData]:
             raise InputError(
                 "--output writes a calibrator file with the rule in it; add --calibrator CAL.JSON"
             )
-        deliver(options.output, dumps(rule.carried_by(found.calibrator)))
-        lines.append(f"wrote {options.output}")
+        lines.append(deliver(options.output, dumps(rule.carried_by(found.calibrator))))
     thresholds = dict(zip(names, rule.thresholds.tolist(), strict=True))
     target: dict[str, float] = {rule.target: rule.value}
     needed = rule.needed if rule.n_clusters is None else None
@@ -805,13 +768,15 @@ _SLICES_SHOWN = ("column", "group", "count", "gap", "gap_of_rest"), ("differs", 
 _SLICES_OF_EVENT = ("column", "group", "count", "accuracy", "confidence", "ratio"), ("differs", "rows_needed")
 
 
-def _if_together(evidence: Rows | SummedRows, cuts: Sequence[Cut], table: SliceTable) -> Iterable[str]:
+def _if_together(
+    evidence: Rows | SummedRows, cuts: Sequence[Cut], table: slice_tables.SliceTable
+) -> Iterable[str]:
     """Say which groups differ if rows that are suspected to belong together do, if these are others."""
     if isinstance(evidence, SummedRows) or evidence.suspected is None:
         return
-    then = slices_if_together(evidence, cuts, table.fdr)
+    then = slice_tables.slices_if_together(evidence, cuts, table.fdr)
     if then.differences().keys() != table.differences().keys():
-        found = suspected_within(evidence, cuts[0]) or evidence.suspected
+        found = slice_tables.suspected_within(evidence, cuts[0]) or evidence.suspected
         words, rows = then.words(), found.rows
         yield (
             f"{rows[0].upper()}{rows[1:]} are right or wrong together. If they belong together, "
@@ -824,8 +789,8 @@ class SlicesData:
     file: str
     n_samples: int
     weighted: bool  #: Whether rows have weights
-    about: SliceTable = field(metadata=parts("notion fdr level"))
-    groups: SliceTable  #: The clearest difference from all other rows first
+    about: slice_tables.SliceTable = field(metadata=parts("notion fdr level"))
+    groups: slice_tables.SliceTable  #: The clearest difference from all other rows first
 
 
 def slices(options: Namespace) -> Output[SlicesData]:
@@ -840,10 +805,10 @@ def slices(options: Namespace) -> Output[SlicesData]:
     by_class = isinstance(evidence, Rows) and evidence.notion == "top-label"
     about: dict[str, Any] = {"notion": "top-label" if by_class else "confidence", "n_bins": options.n_bins}
     redraws = chosen(options, "fdr pairs n_resamples random_state")
-    table = assess_slices(evidence, groups=columns, **about, **redraws)
+    table = slice_tables.slices(evidence, groups=columns, **about, **redraws)
     texts = table.texts()
     before, after = (
-        texts[[SLICE_COLUMNS[name][0] for name in names]]
+        texts[[slice_tables.SLICE_COLUMNS[name][0] for name in names]]
         for names in (_SLICES_OF_EVENT if evidence.kind == "binary" else _SLICES_SHOWN)
     )
     difference = (texts["Lower"] + " to " + texts["Upper"]).rename("Difference")
@@ -903,9 +868,9 @@ def report(options: Namespace) -> Output[ReportData]:
         **chosen(options, BINS_AND_REDRAWS),
     )
     content = report_html(about).encode(errors="backslashreplace")  # names of files need not be UTF-8
-    deliver(options.output, content)
-    wrote = f"wrote {options.output} ({len(content) / 1e6:.1f} MB), {about.evaluation.n_samples:,} rows"
-    return Output(wrote, ReportData(options.output, len(content), list(about.calibrators)))
+    size = f"({len(content) / 1e6:.1f} MB), {about.evaluation.n_samples:,} rows"
+    data = ReportData(options.output, len(content), list(about.calibrators))
+    return Output(f"{deliver(options.output, content)} {size}", data)
 
 
 def _reported(options: Namespace) -> ReportInput:
@@ -924,11 +889,11 @@ def _reported(options: Namespace) -> ReportInput:
         order, rows = rows.class_names, aligned(rows, calibrator)
         if calibrators and rows.class_names != order:
             raise InputError(f"{Path(file).name} has another order of classes than the calibrator before it")
-        calibrators[f"{name_of(calibrator)} ({Path(file).name})"] = calibrator
+        calibrators[f"{catalogue.name_of(calibrator)} ({Path(file).name})"] = calibrator
     if calibration is not None:
         rows, calibration = in_common_classes(rows, calibration)
-        methods = methods_of_kind(kind_of(rows), None, options.points_per_bin)
-        for name in [name for name in REPORTED if name in methods] or list(methods)[:3]:
+        methods = catalogue.methods_of_kind(kind_of(rows), None, options.points_per_bin)
+        for name in [name for name in catalogue.REPORTED if name in methods] or list(methods)[:3]:
             calibrators[name] = fit_on(methods[name], calibration)
     settings = {"Calibration": source}
     return ReportInput(rows, calibrators, calibration, examinations=examinations, settings=settings)
@@ -936,10 +901,10 @@ def _reported(options: Namespace) -> ReportInput:
 
 @dataclass(frozen=True)
 class TablesData:
-    table: ModelComparison = field(metadata=parts("models methods n_calibration n_evaluation"))
+    table: model_tables.ModelComparison = field(metadata=parts("models methods n_calibration n_evaluation"))
     words: str  #: Which models have the lowest Brier score
     notes: Sequence[str]  #: What is marked, and which numbers cannot be compared
-    numbers: Sequence[ModelNumber]
+    numbers: Sequence[model_tables.ModelNumber]
 
 
 @dataclass(frozen=True)
@@ -962,12 +927,16 @@ def tables(options: Namespace) -> Output[TablesData | SweepData]:
                 raise InputError(f"two models are named {name!r}; rename a file, or the model inside it")
             has_parts = rows.calibration is not None
             models[name] = (rows.calibration, rows.evaluation) if has_parts else rows.evaluation
-    methods = PAPER if options.methods is None else [name for name in options.methods.split(",") if name]
+    methods = (
+        catalogue.PAPER if options.methods is None else [name for name in options.methods.split(",") if name]
+    )
     if options.sweep:
         return _swept(models, methods, options)
     with progress_line() as progress:
         asked = chosen(options, BINS_AND_REDRAWS)
-        table = compare_models(models, methods, calibration=options.split, progress=progress, **asked)
+        table = model_tables.compare_models(
+            models, methods, calibration=options.split, progress=progress, **asked
+        )
     lines = [
         f"{table.n_calibration:,} rows to fit on, {table.n_evaluation:,} to assess",
         table.words(),
@@ -978,8 +947,8 @@ def tables(options: Namespace) -> Output[TablesData | SweepData]:
     ]
     if target is not None:
         csv = write_csv(table.wide()) if target == ".csv" else b""
-        deliver(options.output, csv or (table.markdown() if target == ".md" else table.latex()).encode())
-        lines.append(f"wrote {options.output}")
+        content = csv or (table.markdown() if target == ".md" else table.latex()).encode()
+        lines.append(deliver(options.output, content))
     data = TablesData(table, table.words(), table.notes(), table.numbers)
     return Output("\n".join(lines), data)
 
@@ -1009,14 +978,13 @@ def _swept(models: Mapping[str, Any], methods: Iterable[str], options: Namespace
         figure = figure_html(draw_model_sweeps(swept), "sweep", alt)
         is_page = options.output.lower().endswith(".html")
         whole = page(alt, figure, plotly_script()).encode() if is_page else b""
-        deliver(options.output, whole or write_csv(swept.frame()))
-        lines.append(f"wrote {options.output}")
+        lines.append(deliver(options.output, whole or write_csv(swept.frame())))
     return Output("\n".join(lines), SweepData(swept, rows_of(SweptNumber, swept.frame())))
 
 
 def _compared(methods: Mapping[str, Evidence], n_bins: int) -> tuple[list[MethodData], pd.DataFrame]:
     """Return the numbers of every method, the base model first, and their table."""
-    board = compare_methods(methods, n_bins=n_bins)
+    board = model_tables.compare_methods(methods, n_bins=n_bins)
     found = []
     for position, entry in enumerate(board.entries):
         assert entry.metrics is not None, "no method was fitted here"

@@ -14,7 +14,7 @@ import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.base.outputs import check_output
-from calib.cli.streams import PIPE, is_piped, progress_line
+from calib.cli.streams import INPUTS, PIPE, is_piped, progress_line
 from calib.data.predictions import Announcement, ConfidencePrediction, in_common_classes, rows_that_count
 from calib.files.checked import usable, usable_pair
 from calib.files.findings.examination import Examination, check
@@ -165,10 +165,8 @@ def check_files(options: Namespace) -> None:
     """Check before the work starts that all outputs can be written and are not also inputs."""
     if options.command == "apply" and is_of_many(options.file):
         return  # the output is a folder, and its files are checked one by one
-    calibrators = getattr(options, "calibrator", None) or []
-    named = ("file", "labels", "evaluate", "calibration", "baseline")
-    inputs = [*getattr(options, "files", []), *(getattr(options, name, None) for name in named)]
-    inputs += [calibrators] if isinstance(calibrators, str) else calibrators
+    given = [getattr(options, name, None) for name in ("files", *INPUTS)]
+    inputs = [file for each in given for file in (each if isinstance(each, list) else [each])]
     for output in (getattr(options, name, None) for name in OUTPUTS):
         if output and output != PIPE:
             check_output(output, [file for file in inputs if file and file != PIPE])

@@ -13,8 +13,8 @@ from typing import NoReturn
 
 from calib.base.exceptions import InputError, not_installed
 from calib.base.results import parts
-from calib.cli.input import Output, columns, fix_codes, refuse_summary
-from calib.cli.streams import options_of, question_lines
+from calib.cli.input import Output, columns, fix_codes, read_rows, refuse_summary
+from calib.cli.streams import deliver, options_of, question_lines
 from calib.data.kinds import KINDS
 from calib.files.findings.codes import Finding, counted
 from calib.files.findings.examination import Examination
@@ -104,6 +104,32 @@ def columns_in_words(roles: Sequence[tuple[str, str]]) -> list[str]:
     for name, role in roles:
         by_role.setdefault(role, []).append(name)
     return [f"  {role:<10} {some_names(names)}" for role, names in by_role.items()]
+
+
+@dataclass(frozen=True)
+class LessonData:
+    output: str
+    bytes: int
+    rows: int | None  #: Rows of the bin of one's own predictions, if any
+
+
+def lesson(options: Namespace) -> Output[LessonData]:
+    """Write the lesson, or the teacher's notes, as one self-contained HTML page."""
+    from calib.lessons.page import lesson as make_lesson  # only here: it imports scikit-learn
+
+    if options.file is None:
+        made = make_lesson()
+    else:
+        title = Path(getattr(options.file, "name", options.file)).name
+        made = make_lesson(read_rows(options).evaluation, title=title)
+    content = (made.handout() if options.handout else made.page()).encode(errors="backslashreplace")
+    deliver(options.output, content)
+    rows = None if made.own is None else made.own.count
+    own = "" if rows is None else f", with a bin of {rows:,} rows of your predictions"
+    return Output(
+        f"wrote {options.output} ({len(content) / 1e3:.0f} kB){own}",
+        LessonData(options.output, len(content), rows),
+    )
 
 
 def app(options: Namespace) -> NoReturn:

@@ -15,7 +15,27 @@ from calib.data.notions import NOTIONS
 from calib.files.readers.raw_predictions import SCALES
 
 PATHS = "Parquet, Feather, CSV, JSON lines, folders, or quoted patterns such as 'data/*.csv'"
+ONLY = "read only rows with this value; repeatable, values of one column are alternatives"
 PREDICTIONS = "predictions of one or several models: CSV, TSV, Parquet, Feather, NPY, NPZ or JSON"
+
+
+class Adder:
+    """Adds options, written as their help shows them, to the parser of a command or to a group of it."""
+
+    def __init__(self, parser: ArgumentParser | argparse._ArgumentGroup) -> None:
+        self.parser = parser
+
+    def __call__(self, shown: str, text: str, **given: Any) -> argparse.Action:
+        """Add "-o --output FILE", "--by COLUMN ..." that is repeatable, a flag "--strict", or "file"."""
+        names = [word for word in shown.split() if word.startswith("-")] or [shown]
+        metavar, *repeated = shown.split()[len(names) :] or [""]
+        if metavar:
+            given["metavar"] = metavar
+        elif shown.startswith("-") and not given.keys() & {"action", "choices", "type"}:
+            given["action"] = "store_true"
+        if repeated:
+            given = {"action": "append", "default": []} | given
+        return self.parser.add_argument(*names, help=text, **given)
 
 
 class _Later:
@@ -51,7 +71,7 @@ def _whole(least: int, most: int) -> type[argparse.Action]:
 BINS, ROWS = _whole(1, 100_000), _whole(1, 10**9)
 
 
-def metrics(command: ArgumentParser) -> None:
+def metrics(add: Adder) -> None:
     """Print calibration errors and scores of predictions.
 
     calib metrics predictions.csv
@@ -63,15 +83,15 @@ def metrics(command: ArgumentParser) -> None:
     test_logits) is assessed on its evaluation rows, any other file on all its rows. If `fit` divided the
     file, pass the same --split and --seed to assess only the rows that `fit` did not use.
     """
-    _add_file(command)
-    command.add_argument("--calibrator", metavar="CAL.JSON", help="also assess the file with this calibrator")
-    command.add_argument("--all", action="store_true", help="also print every single test against noise")
-    _add_tolerance(command)
-    _add_bins_and_redraws(command)
-    _add_split(command)
+    _add_file(add)
+    add("--calibrator CAL.JSON", "also assess the file with this calibrator")
+    add("--all", "also print every single test against noise")
+    _add_tolerance(add)
+    _add_bins_and_redraws(add)
+    _add_split(add)
 
 
-def fit(command: ArgumentParser) -> None:
+def fit(add: Adder) -> None:
     """Fit a calibrator and write its file.
 
     calib fit predictions.csv --points-per-bin 50 -o cal.json
@@ -92,32 +112,31 @@ def fit(command: ArgumentParser) -> None:
     histogram binning, temperature and vector scaling are fitted on the calibration rows, or on all rows if
     none are named.
     """
-    _add_file(command)
-    add = command.add_argument
-    add("--evaluate", metavar="FILE", help="compare before and after on the rows of this file")
-    add("-o", "--output", required=True, metavar="CAL.JSON", help="calibrator file to write")
-    method = add("--method", default="histogram", metavar="METHOD", help="see below; default: histogram")
+    _add_file(add)
+    add("--evaluate FILE", "compare before and after on the rows of this file")
+    add("-o --output CAL.JSON", "calibrator file to write", required=True)
+    method = add("--method METHOD", "see below; default: histogram", default="histogram")
     method.choices = _Later(lambda: import_module("calib.calibrators.catalogue").METHODS)
-    add("--notion", choices=NOTIONS, help="default: top-label")
-    add("--points-per-bin", action=ROWS, metavar="K", help="histogram: rows per bin; default 50")
-    add("--n-bins", action=BINS, metavar="B", help="histogram: bins per binary problem, instead of K")
-    add("--ties", choices=("group", "randomize"), help="histogram: how to bin equal scores; default group")
-    add("--top-k", action=BINS, metavar="K", help="ranks of the top-k notions")
-    add("--fixed-slope", action="store_true", help="platt: fit the intercept alone, for few rows")
-    add("--normalize", action="store_true", help="class-wise: divide each row by its sum")
+    add("--notion", "default: top-label", choices=NOTIONS)
+    add("--points-per-bin K", "histogram: rows per bin; default 50", action=ROWS)
+    add("--n-bins B", "histogram: bins per binary problem, instead of K", action=BINS)
+    add("--ties", "histogram: how to bin equal scores; default group", choices=("group", "randomize"))
+    add("--top-k K", "ranks of the top-k notions", action=BINS)
+    add("--fixed-slope", "platt: fit the intercept alone, for few rows")
+    add("--normalize", "class-wise: divide each row by its sum")
     fallbacks = ("identity", "pooled", "shrink")
-    add("--fallback", choices=fallbacks, help="for classes with too few rows; default identity")
-    add("--by", metavar="[class,]COLUMN", help="a calibrator for each group, or each class and group")
-    add("--complete", action="store_true", help="spread 1 - confidence over the other classes")
-    add("--l2", type=_ridge, metavar="X|cv", help="vector, dirichlet: weight of the ridge, or cv: choose it")
-    add("--off-diagonal", type=_ridge, metavar="X|cv", help="dirichlet: weight of ODIR, or cv: choose it")
-    add("--split", type=_share, default=0.5, metavar="SHARE", help="share to fit on; default 0.5")
-    _add_seed(command, "the fit and the split")
-    _add_workers(command, "Parquet and Feather files of any size: ")
-    _add_bins(command, "bins")  # --n-bins is an option of the calibrator
+    add("--fallback", "for classes with too few rows; default identity", choices=fallbacks)
+    add("--by [class,]COLUMN", "a calibrator for each group, or each class and group")
+    add("--complete", "spread 1 - confidence over the other classes")
+    add("--l2 X|cv", "vector, dirichlet: weight of the ridge, or cv: choose it", type=_ridge)
+    add("--off-diagonal X|cv", "dirichlet: weight of ODIR, or cv: choose it", type=_ridge)
+    add("--split SHARE", "share to fit on; default 0.5", type=_share, default=0.5)
+    _add_seed(add, "the fit and the split")
+    _add_workers(add, "Parquet and Feather files of any size: ")
+    _add_bins(add, "bins")  # --n-bins is an option of the calibrator
 
 
-def recommend(command: ArgumentParser) -> None:
+def recommend(add: Adder) -> None:
     """Recommend one calibrator by cross-validation.
 
     calib recommend predictions.csv
@@ -129,14 +148,13 @@ def recommend(command: ArgumentParser) -> None:
     --output writes is then fitted on all rows. The answer is "none" if the choice does not distinguishably
     improve the Brier score or the log loss without harm to the other, on rows it was not fitted on.
     """
-    _add_file(command)
-    add = command.add_argument
-    add("-o", "--output", metavar="CAL.JSON", help="also write the recommended calibrator, if there is one")
-    add("--split", type=_share, default=0.5, metavar="SHARE", help="share for calibration; default 0.5")
-    _add_seed(command, "the folds and the split")
+    _add_file(add)
+    add("-o --output CAL.JSON", "also write the recommended calibrator, if there is one")
+    add("--split SHARE", "share for calibration; default 0.5", type=_share, default=0.5)
+    _add_seed(add, "the folds and the split")
 
 
-def apply(command: ArgumentParser) -> None:
+def apply(add: Adder) -> None:
     """Calibrate new predictions with a calibrator file.
 
     calib apply cal.json new.csv -o calibrated.csv
@@ -151,26 +169,21 @@ def apply(command: ArgumentParser) -> None:
     size: OUT is then a folder, rows keep their order and all columns, and files that are finished are not
     done again.
     """
-    add = command.add_argument
     known = "calibrator file; leave it out to correct the scores themselves for known class shares"
-    add("calibrator", metavar="CAL.JSON", nargs="?", help=known)
-    _add_file(command)
-    add("-o", "--output", required=True, metavar="OUT", help="output: .csv or .parquet, or -")
-    endings = "default: by the ending of OUT, csv for -"
-    add("--output-format", choices=("csv", "parquet"), help=endings)
+    add("calibrator", known, metavar="CAL.JSON", nargs="?")
+    _add_file(add)
+    add("-o --output OUT", "output: .csv or .parquet, or -", required=True)
+    add("--output-format", "default: by the ending of OUT, csv for -", choices=("csv", "parquet"))
     shift = "correct for other class shares than in --calibration; assumes rows of each class look alike"
-    add("--label-shift", choices=("em", "bbse"), help=shift)
-    add("--calibration", metavar="FILE", help="labelled rows with the class shares before the shift")
+    add("--label-shift", shift, choices=("em", "bbse"))
+    add("--calibration FILE", "labelled rows with the class shares before the shift")
     shares = "class shares {}, such as fraud=0.01; one class may be left out"
-    for name, whose in {
-        "target": "of the new rows, if known",
-        "training": "that the model was trained on",
-    }.items():
-        add(f"--{name}-shares", action="append", metavar="CLASS=X", help=shares.format(whose))
-    add("--save", metavar="CAL.JSON", help="also write the calibrator with its correction")
+    add("--target-shares CLASS=X ...", shares.format("of the new rows, if known"), default=None)
+    add("--training-shares CLASS=X ...", shares.format("that the model was trained on"), default=None)
+    add("--save CAL.JSON", "also write the calibrator with its correction")
 
 
-def check(command: ArgumentParser) -> None:
+def check(add: Adder) -> None:
     """List the problems of a file and the fixes for them.
 
     calib check predictions.csv
@@ -179,10 +192,10 @@ def check(command: ArgumentParser) -> None:
 
     Exits with 1 if an error remains that prevents the file from being used.
     """
-    _add_file(command, each_model=False)  # it lists the models
+    _add_file(add, each_model=False)  # it lists the models
 
 
-def gate(command: ArgumentParser) -> None:
+def gate(add: Adder) -> None:
     """Exit with 1 if predictions break a limit.
 
     calib gate predictions.csv --max tl_ece=0.03
@@ -205,27 +218,25 @@ def gate(command: ArgumentParser) -> None:
     metrics: {metrics};
     with a calibrator file that holds a rule of `calib decide -o` also {ruled}
     """
-    _add_file(command)
-    add = command.add_argument
-    add("--max", action="append", default=[], metavar="METRIC=X", help="largest value allowed")
-    add("--min", action="append", default=[], metavar="METRIC=X", help="smallest value allowed")
-    _add_tolerance(command)
-    add("--baseline", metavar="FILE", help="predictions of the last release; fail if the new ones are worse")
-    add("--verdict", action="append", metavar="COLUMN", help="with --human: a judge's class")
-    add("--human", action="append", metavar="COLUMN", help="labels of people, blank if none: limit pass_rate")
-    add("--strict", action="store_true", help="exit with 1 also if a limit is undecided")
-    add("--junit", metavar="OUT.XML", help="also write the checks as JUnit XML")
-    add("--markdown", metavar="OUT.MD", help="also write the checks as a table in Markdown")
-    add("--level", type=float, default=LEVEL, help="coverage of all intervals together; default %(default)s")
-    by = "class, or a further column: check each limit in each of its groups; repeatable"
-    add("--by", action="append", default=[], metavar="COLUMN", help=by)
-    _add_cuts(command)
-    _add_applied(command)
-    _add_bins_and_redraws(command)
-    _add_split(command)
+    _add_file(add)
+    add("--max METRIC=X ...", "largest value allowed")
+    add("--min METRIC=X ...", "smallest value allowed")
+    _add_tolerance(add)
+    add("--baseline FILE", "predictions of the last release; fail if the new ones are worse")
+    add("--verdict COLUMN ...", "with --human: a judge's class", default=None)
+    add("--human COLUMN ...", "labels of people, blank if none: limit pass_rate", default=None)
+    add("--strict", "exit with 1 also if a limit is undecided")
+    add("--junit OUT.XML", "also write the checks as JUnit XML")
+    add("--markdown OUT.MD", "also write the checks as a table in Markdown")
+    add("--level", "coverage of all intervals together; default %(default)s", type=float, default=LEVEL)
+    add("--by COLUMN ...", "class, or a further column: check each limit in each of its groups; repeatable")
+    _add_cuts(add)
+    _add_applied(add)
+    _add_bins_and_redraws(add)
+    _add_split(add)
 
 
-def decide(command: ArgumentParser) -> None:
+def decide(add: Adder) -> None:
     """Choose which predictions may pass without a person.
 
     calib decide test.csv --accuracy 0.99
@@ -243,33 +254,30 @@ def decide(command: ArgumentParser) -> None:
     --sensitivity, --precision and --false-positive-rate, alone or together, give a threshold on P(Y = 1).
     The rows must be new to the model and to its calibrator, or the guarantee does not hold.
     """
-    _add_file(command)
-    add = command.add_mutually_exclusive_group().add_argument
-    add("--accuracy", type=float, metavar="X", help="accuracy of accepted rows to promise")
-    add("--reviews", type=float, metavar="R", help="largest share, or number, of rows left to a person")
-    add("--cost", type=float, metavar="C", help="cost of an accepted wrong row, in reviews")
-    add("--costs", metavar="COSTS.CSV", help="table of classes and actions with what each action costs")
-    add("--cost-column", metavar="COLUMN", help="for P(Y = 1): cost of a missed event of each row, an amount")
-    add = command.add_argument
-    acting = "with --cost-column: cost of acting on a row; default 1"
-    add("--action-cost", type=float, default=1.0, metavar="X", help=acting)
-    add("--sensitivity", type=float, metavar="X", help="share of the events to be acted on, at least")
-    add("--precision", type=float, metavar="X", help="share of events among the rows acted on, at least")
+    _add_file(add)
+    target = Adder(add.parser.add_mutually_exclusive_group())
+    target("--accuracy X", "accuracy of accepted rows to promise", type=float)
+    target("--reviews R", "largest share, or number, of rows left to a person", type=float)
+    target("--cost C", "cost of an accepted wrong row, in reviews", type=float)
+    target("--costs COSTS.CSV", "table of classes and actions with what each action costs")
+    target("--cost-column COLUMN", "for P(Y = 1): cost of a missed event of each row, an amount")
+    add("--action-cost X", "with --cost-column: cost of acting on a row; default 1", type=float, default=1.0)
+    add("--sensitivity X", "share of the events to be acted on, at least", type=float)
+    add("--precision X", "share of events among the rows acted on, at least", type=float)
     rate = "share of the rows without the event that are acted on, at most"
-    add("--false-positive-rate", type=float, metavar="X", help=rate)
-    right = "with --accuracy: least share of the right rows that is accepted"
-    add("--recall", type=float, metavar="X", help=right)
-    add("--by", metavar="class|COLUMN", help="one threshold for each predicted class, or value of a column")
+    add("--false-positive-rate X", rate, type=float)
+    add("--recall X", "with --accuracy: least share of the right rows that is accepted", type=float)
+    add("--by class|COLUMN", "one threshold for each predicted class, or value of a column")
     promise = "with --by: the accuracy holds for all classes or groups together (default), or for each"
-    add("--promise", choices=("overall", "each"), default="overall", help=promise)
-    add("--alpha", type=float, default=0.1, help="the guarantee misses with this probability; default 0.1")
-    _add_applied(command)
-    add("-o", "--output", metavar="OUT.JSON", help="write the calibrator with the rule in it, for `apply`")
-    _add_split(command)
-    _add_seed(command, "the split")
+    add("--promise", promise, choices=("overall", "each"), default="overall")
+    add("--alpha", "the guarantee misses with this probability; default 0.1", type=float, default=0.1)
+    _add_applied(add)
+    add("-o --output OUT.JSON", "write the calibrator with the rule in it, for `apply`")
+    _add_split(add)
+    _add_seed(add, "the split")
 
 
-def coarsen(command: ArgumentParser) -> None:
+def coarsen(add: Adder) -> None:
     """Answer each row at the finest level of a hierarchy of classes that keeps an accuracy.
 
     calib coarsen test.csv --tree taxonomy.csv
@@ -281,24 +289,17 @@ def coarsen(command: ArgumentParser) -> None:
     class names are paths such as "Felidae;Felis;Felis catus". `apply` writes the level and the answer of each
     row. The rows must be new to the model and to its calibrator, or the promise does not hold.
     """
-    _add_file(command)
-    add = command.add_argument
-    add("--tree", metavar="TREE.CSV", help="the levels of each class; default: class names are paths with ;")
-    add(
-        "--accuracy",
-        type=float,
-        default=0.95,
-        metavar="X",
-        help="accuracy to promise at each level; default 0.95",
-    )
-    add("--alpha", type=float, default=0.1, help="the promise misses with this probability; default 0.1")
-    _add_applied(command)
-    add("-o", "--output", metavar="OUT.JSON", help="write this calibrator with the levels in it")
-    _add_split(command)
-    _add_seed(command, "the split")
+    _add_file(add)
+    add("--tree TREE.CSV", "the levels of each class; default: class names are paths with ;")
+    add("--accuracy X", "accuracy to promise at each level; default 0.95", type=float, default=0.95)
+    add("--alpha", "the promise misses with this probability; default 0.1", type=float, default=0.1)
+    _add_applied(add)
+    add("-o --output OUT.JSON", "write this calibrator with the levels in it")
+    _add_split(add)
+    _add_seed(add, "the split")
 
 
-def benefit(command: ArgumentParser) -> None:
+def benefit(add: Adder) -> None:
     """Print the net benefit of acting on P(Y = 1) at several thresholds.
 
     calib benefit risks.csv --from 0.05 --to 0.35
@@ -309,18 +310,17 @@ def benefit(command: ArgumentParser) -> None:
     With --calibrator the difference is after calibration minus before; with --against it is from other
     scores of the same rows in the same order.
     """
-    _add_file(command)
-    add = command.add_argument
-    for name, of, what in (("--from", "begin", "smallest threshold"), ("--to", "to", "largest threshold")):
-        add(name, dest=of, type=_share, required=True, metavar="T", help=f"{what}, in (0, 1)")
-    add("--step", type=_share, default=0.05, metavar="D", help="distance of thresholds; default 0.05")
-    add("--against", metavar="FILE", help="also print the difference from these scores of the same rows")
-    _add_applied(command)
-    _add_split(command)
-    _add_seed(command, "the split")
+    _add_file(add)
+    add("--from T", "smallest threshold, in (0, 1)", dest="begin", type=_share, required=True)
+    add("--to T", "largest threshold, in (0, 1)", type=_share, required=True)
+    add("--step D", "distance of thresholds; default 0.05", type=_share, default=0.05)
+    add("--against FILE", "also print the difference from these scores of the same rows")
+    _add_applied(add)
+    _add_split(add)
+    _add_seed(add, "the split")
 
 
-def judge(command: ArgumentParser) -> None:
+def judge(add: Adder) -> None:
     """Compare a judge's verdicts on all rows with people's labels of some rows.
 
     calib judge answers.csv
@@ -341,31 +341,29 @@ def judge(command: ArgumentParser) -> None:
     known chances: give --weight. By anything else, such as a suspicion: say --chosen-by otherwise, and no
     rate is corrected.
     """
-    add = command.add_argument
-    add("file", metavar="FILE", help="CSV, TSV, Parquet, Feather, NPZ or JSON")
+    add("file", "CSV, TSV, Parquet, Feather, NPZ or JSON", metavar="FILE")
     repeated = "the judge's class of every row; repeatable if it was asked repeatedly"
-    add("--verdict", action="append", metavar="COLUMN", help=repeated)
+    add("--verdict COLUMN ...", repeated, default=None)
     people = "the class that a person gives, blank if nobody did; repeatable for several people"
-    add("--human", action="append", metavar="COLUMN", help=people)
-    add("--cut", type=float, metavar="X", help="verdicts and labels that are scores: pass from X on")
-    add("--sample", metavar="COLUMN", help="ids of rows that were judged repeatedly, one line each time")
-    add("--confidence", metavar="COLUMN", help="the judge's confidence in its verdict, 0 to 1")
-    add("--cluster", metavar="COLUMN", help="ids of rows that belong together, such as questions")
-    add("--weight", metavar="COLUMN", help="1 / chance that the row was labelled")
-    only = "read only rows with this value; repeatable, values of one column are alternatives"
-    add("--only", action="append", metavar="COLUMN=VALUE", help=only)
-    add("--labelled-by", metavar="COLUMN", help="who labelled the row; models are refused")
+    add("--human COLUMN ...", people, default=None)
+    add("--cut X", "verdicts and labels that are scores: pass from X on", type=float)
+    add("--sample COLUMN", "ids of rows that were judged repeatedly, one line each time")
+    add("--confidence COLUMN", "the judge's confidence in its verdict, 0 to 1")
+    add("--cluster COLUMN", "ids of rows that belong together, such as questions")
+    add("--weight COLUMN", "1 / chance that the row was labelled")
+    add("--only COLUMN=VALUE ...", ONLY, default=None)
+    add("--labelled-by COLUMN", "who labelled the row; models are refused")
     ways = ("random", "verdict", "confidence", "otherwise")
-    add("--chosen-by", choices=ways, help="how rows were chosen to be labelled; default: tested")
-    add("--accuracy", type=float, default=0.9, metavar="X", help="accuracy of what passes; default 0.9")
-    add("--alpha", type=float, default=0.05, help="intervals miss with this probability; default 0.05")
-    add("--plan", action=ROWS, metavar="K", help="also say which K rows to label next")
-    add("-o", "--output", metavar="OUT.CSV", help="with --plan: write these rows")
-    _add_opening(command)
-    _add_seed(command, "the rows of --plan")
+    add("--chosen-by", "how rows were chosen to be labelled; default: tested", choices=ways)
+    add("--accuracy X", "accuracy of what passes; default 0.9", type=float, default=0.9)
+    add("--alpha", "intervals miss with this probability; default 0.05", type=float, default=0.05)
+    add("--plan K", "also say which K rows to label next", action=ROWS)
+    add("-o --output OUT.CSV", "with --plan: write these rows")
+    _add_opening(add)
+    _add_seed(add, "the rows of --plan")
 
 
-def open(command: ArgumentParser) -> None:
+def open(add: Adder) -> None:
     """Say what a project file holds.
 
     calib open my.calib
@@ -375,11 +373,11 @@ def open(command: ArgumentParser) -> None:
     A project file is saved from the Data page of the app, or by `calib.Project.save`. Nothing in it is
     executed. --serve needs the extra of the app, as `calib app` does.
     """
-    command.add_argument("file", metavar="FILE", help="a project file, by custom with the ending .calib")
-    command.add_argument("--serve", action="store_true", help="serve the app with this project")
+    add("file", "a project file, by custom with the ending .calib", metavar="FILE")
+    add("--serve", "serve the app with this project")
 
 
-def app(command: ArgumentParser) -> None:
+def app(add: Adder) -> None:
     """Serve the app on this machine.
 
     calib app
@@ -389,35 +387,34 @@ def app(command: ArgumentParser) -> None:
     Only this machine can reach the app, and your files stay on it. Options after -- go to `streamlit run`.
     To serve others, and for the environment variables that set limits, see docs/deploy.md.
     """
-    port, default = _whole(1, 65_535), "default: 8501, or the next free port"
-    command.add_argument("--port", action=port, metavar="N", help=default)
-    command.add_argument("--address", metavar="NAME", help="address to listen on; default: localhost")
-    command.add_argument("--browser", action="store_true", help="open the app in the browser")
-    command.add_argument("streamlit", nargs="*", metavar="-- OPTION", help="options of `streamlit run`")
+    add("--port N", "default: 8501, or the next free port", action=_whole(1, 65_535))
+    add("--address NAME", "address to listen on; default: localhost")
+    add("--browser", "open the app in the browser")
+    add("streamlit", "options of `streamlit run`", nargs="*", metavar="-- OPTION")
 
 
-def completion(command: ArgumentParser) -> None:
+def completion(add: Adder) -> None:
     """Print a script that completes commands.
 
     calib completion bash > ~/.local/share/bash-completion/completions/calib
     calib completion zsh > ~/.zfunc/_calib
     calib completion fish > ~/.config/fish/completions/calib.fish
     """
-    command.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh"))
+    add.parser.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh"))
 
 
-def schema(command: ArgumentParser) -> None:
+def schema(add: Adder) -> None:
     """Print the JSON Schema of a command's --json.
 
     calib schema gate
     calib schema metrics > metrics.schema.json
     """
-    adders = [add for each in COMMANDS.values() for add in each if add not in WITHOUT_JSON]
-    names = [add.__name__ for add in adders]
-    command.add_argument("of", metavar="COMMAND", choices=names, help="command that has --json")
+    adders = [each for group in COMMANDS.values() for each in group if each not in WITHOUT_JSON]
+    names = [each.__name__ for each in adders]
+    add("of", "command that has --json", metavar="COMMAND", choices=names)
 
 
-def slices(command: ArgumentParser) -> None:
+def slices(add: Adder) -> None:
     """Find groups of rows that are miscalibrated beyond noise.
 
     calib slices predictions.csv --by site
@@ -427,19 +424,18 @@ def slices(command: ArgumentParser) -> None:
     A column is any further column of FILE. Its values are groups; numbers of more than 10 values are cut at
     their quartiles, dates by month. "Above noise" controls the false discovery rate over all groups.
     """
-    _add_file(command)
-    add = command.add_argument
-    add("--by", action="append", required=True, metavar="COLUMN", help="column of the groups; repeatable")
-    _add_cuts(command)
-    add("--pairs", action="store_true", help="also the groups of every two columns at once")
-    add("--rows", action=ROWS, default=20, metavar="N", help="most groups to print; default 20")
-    add("--fdr", type=float, default=FDR, help="false discovery rate; default %(default)s")
-    _add_applied(command)
-    _add_bins_and_redraws(command)
-    _add_split(command)
+    _add_file(add)
+    add("--by COLUMN ...", "column of the groups; repeatable", required=True, default=None)
+    _add_cuts(add)
+    add("--pairs", "also the groups of every two columns at once")
+    add("--rows N", "most groups to print; default 20", action=ROWS, default=20)
+    add("--fdr", "false discovery rate; default %(default)s", type=float, default=FDR)
+    _add_applied(add)
+    _add_bins_and_redraws(add)
+    _add_split(add)
 
 
-def watch(command: ArgumentParser) -> None:
+def watch(add: Adder) -> None:
     """Look for miscalibration in rows as they come.
 
     calib watch model.watch.json monday.csv
@@ -452,35 +448,24 @@ def watch(command: ArgumentParser) -> None:
     of a false alarm is at most --alpha for each count. Pass each row once, when it has its label, in the
     order of time. Nothing is written if a file cannot be used.
     """
-    add = command.add_argument
-    add("state", metavar="STATE", help="JSON file with the state of the monitor")
-    add("files", nargs="*", metavar="FILE", help="labelled rows to add, in order of time")
-    _add_reading(command)
-    add(
-        "--acknowledge",
-        metavar="NOTE",
-        help="keep NOTE in STATE and begin a new count, before the rows of FILE; the same NOTE works once",
-    )
-    add("--time", metavar="COLUMN", help="column of times; default: the order of the rows")
-    add(
-        "--batch",
-        metavar="ID",
-        help="id of the rows of one FILE; what has an id of before is not added again; default: its name and "
-        "the time of this call",
-    )
+    add("state", "JSON file with the state of the monitor", metavar="STATE")
+    add("files", "labelled rows to add, in order of time", nargs="*", metavar="FILE")
+    _add_reading(add)
+    note = "keep NOTE in STATE and begin a new count, before the rows of FILE; the same NOTE works once"
+    add("--acknowledge NOTE", note)
+    add("--time COLUMN", "column of times; default: the order of the rows")
+    batch = "id of the rows of one FILE; what has an id of before is not added again; default: its name and "
+    add("--batch ID", batch + "the time of this call")
     new = "for a new STATE: "
-    add("--notion", choices=("top-label", "confidence", "class-wise"), help=f"{new}default top-label")
-    add("--by", metavar="COLUMN", help=f"{new}also look at each group of this column")
-    add("--tolerance", type=float, metavar="X", help=f"{new}gap that counts as calibrated; default 0")
-    add("--alpha", type=float, help=f"{new}chance of ever raising a false alarm; default 0.05")
-    add(
-        "--start",
-        metavar="FILE",
-        help="for a new STATE or count: look for changes since these rows, not for miscalibration",
-    )
+    add("--notion", f"{new}default top-label", choices=("top-label", "confidence", "class-wise"))
+    add("--by COLUMN", f"{new}also look at each group of this column")
+    add("--tolerance X", f"{new}gap that counts as calibrated; default 0", type=float)
+    add("--alpha", f"{new}chance of ever raising a false alarm; default 0.05", type=float)
+    start = "for a new STATE or count: look for changes since these rows, not for miscalibration"
+    add("--start FILE", start)
 
 
-def report(command: ArgumentParser) -> None:
+def report(add: Adder) -> None:
     """Write one self-contained HTML page.
 
     calib report predictions.csv -o report.html
@@ -491,16 +476,15 @@ def report(command: ArgumentParser) -> None:
     rows, or --split sets a share of its rows aside for calibration, {methods} are
     fitted and compared; --calibrator adds more. The page states versions, seeds and this command.
     """
-    _add_file(command)
-    add = command.add_argument
-    add("-o", "--output", required=True, metavar="OUT.HTML", help="page to write")
-    add("--calibrator", action="append", default=[], metavar="CAL.JSON", help="compare it, too; repeatable")
-    add("--split", type=_share, metavar="SHARE", help="share of the rows to fit calibrators on")
-    add("--points-per-bin", action=ROWS, default=50, metavar="K", help="rows per bin; default 50")
-    _add_bins_and_redraws(command)
+    _add_file(add)
+    add("-o --output OUT.HTML", "page to write", required=True)
+    add("--calibrator CAL.JSON ...", "compare it, too; repeatable")
+    add("--split SHARE", "share of the rows to fit calibrators on", type=_share)
+    add("--points-per-bin K", "rows per bin; default 50", action=ROWS, default=50)
+    _add_bins_and_redraws(add)
 
 
-def lesson(command: ArgumentParser) -> None:
+def lesson(add: Adder) -> None:
     """Write a lesson of 15 minutes on calibration as one HTML page.
 
     calib lesson -o lesson.html
@@ -511,19 +495,14 @@ def lesson(command: ArgumentParser) -> None:
     --data adds the bin of your own predictions whose classes are most off. --handout writes the teacher's
     notes instead, two pages to print.
     """
-    add = command.add_argument
-    add("-o", "--output", required=True, metavar="OUT.HTML", help="page to write")
-    add(
-        "--data",
-        dest="file",
-        metavar="FILE",
-        help="your predictions: CSV, TSV, Parquet, Feather, NPY, NPZ or JSON",
-    )
-    add("--handout", action="store_true", help="write the teacher's notes")
-    _add_reading(command)
+    add("-o --output OUT.HTML", "page to write", required=True)
+    own = "your predictions: CSV, TSV, Parquet, Feather, NPY, NPZ or JSON"
+    add("--data FILE", own, dest="file")
+    add("--handout", "write the teacher's notes")
+    _add_reading(add)
 
 
-def tables(command: ArgumentParser) -> None:
+def tables(add: Adder) -> None:
     """Compare models, each with several calibrators.
 
     calib tables resnet.csv densenet.csv
@@ -537,17 +516,16 @@ def tables(command: ArgumentParser) -> None:
 
     methods: {methods}; and {binary}
     """
-    add = command.add_argument
-    add("files", nargs="+", metavar="FILE", help=PREDICTIONS)
-    _add_reading(command)
-    add("--methods", metavar="A,B,...", help="calibrators; default: as in the paper's tables")
-    add("-o", "--output", metavar="OUT", help="table to write: .csv, .md or .tex; of --sweep: .csv or .html")
-    add("--split", type=_share, default=0.5, metavar="SHARE", help="share to fit on; default 0.5")
-    add("--sweep", action="store_true", help="errors for 5 to 25 bins instead of the table")
-    _add_bins_and_redraws(command)
+    add("files", PREDICTIONS, nargs="+", metavar="FILE")
+    _add_reading(add)
+    add("--methods A,B,...", "calibrators; default: as in the paper's tables")
+    add("-o --output OUT", "table to write: .csv, .md or .tex; of --sweep: .csv or .html")
+    add("--split SHARE", "share to fit on; default 0.5", type=_share, default=0.5)
+    add("--sweep", "errors for 5 to 25 bins instead of the table")
+    _add_bins_and_redraws(add)
 
 
-def summarize(command: ArgumentParser) -> None:
+def summarize(add: Adder) -> None:
     """Summarize files of any size.
 
     calib summarize 'data/*.parquet' -o run.calib.json.gz
@@ -557,33 +535,32 @@ def summarize(command: ArgumentParser) -> None:
     Reads files of any size batch by batch. The summary has sums from which errors, diagrams, noise floors
     and tables in up to 50 equal-width bins follow exactly. The app, metrics, gate, slices and report read it.
     """
-    add = command.add_argument
-    add("files", nargs="+", metavar="FILE", help=PATHS)
-    add("-o", "--output", required=True, metavar="OUT", help="summary to write, such as run.calib.json.gz")
-    add("--by", action="append", default=[], metavar="COLUMN", help="also sum its groups; repeatable")
-    add("--class-wise", action="store_true", help="also sum the scores of every class")
-    add("--class-names", metavar="A,B,...", help="names of the classes, if the columns have none")
-    add("--drop", action="store_true", help="leave out rows that cannot be used, and list their places")
+    add("files", PATHS, nargs="+", metavar="FILE")
+    add("-o --output OUT", "summary to write, such as run.calib.json.gz", required=True)
+    add("--by COLUMN ...", "also sum its groups; repeatable")
+    add("--class-wise", "also sum the scores of every class")
+    add("--class-names A,B,...", "names of the classes, if the columns have none")
+    add("--drop", "leave out rows that cannot be used, and list their places")
     parts = ("evaluation", "calibration")
-    add("--part", choices=parts, default=parts[0], help="rows to use, if a column says which are which")
-    _add_columns(command)
-    _add_workers(command)
-    _add_bins(command)
+    add("--part", "rows to use, if a column says which are which", choices=parts, default=parts[0])
+    _add_columns(add)
+    _add_workers(add)
+    _add_bins(add)
 
 
-def merge(command: ArgumentParser) -> None:
+def merge(add: Adder) -> None:
     """Add up summaries.
 
     calib merge monday.calib.json.gz tuesday.calib.json.gz -o week.calib.json.gz
 
     Refuses summaries that cover the same part of the data.
     """
-    command.add_argument("files", nargs="+", metavar="FILE", help="summaries that `summarize` wrote")
-    command.add_argument("-o", "--output", required=True, metavar="OUT", help="summary to write")
-    _add_bins(command)
+    add("files", "summaries that `summarize` wrote", nargs="+", metavar="FILE")
+    add("-o --output OUT", "summary to write", required=True)
+    _add_bins(add)
 
 
-def sql(command: ArgumentParser) -> None:
+def sql(add: Adder) -> None:
     """Print the query that sums a table in a warehouse.
 
     calib sql --dialect bigquery --table shop.predictions > sums.sql
@@ -592,19 +569,19 @@ def sql(command: ArgumentParser) -> None:
     Prints one GROUP BY for a table with a predicted class, its confidence and the true class. Run it where
     the table is, save the result as CSV or Parquet, and turn it into a summary with --result.
     """
-    add = command.add_argument
-    dialect = add("--dialect", required=True, help="SQL dialect of the warehouse")
+    dialect = add("--dialect", "SQL dialect of the warehouse", type=str, required=True)
     dialect.choices = _Later(lambda: import_module("calib.scale.warehouse").DIALECTS)
-    add("--table", default="predictions", help="name of the table; default predictions. Names are not quoted")
-    add("--predicted", default="predicted", metavar="COLUMN", help="predicted class; default predicted")
-    add("--confidence", default="confidence", metavar="COLUMN", help="its confidence; default confidence")
-    add("--label", default="label", metavar="COLUMN", help="true class; default label")
-    add("--result", metavar="FILE", help="result of the query, to make a summary of")
-    add("-o", "--output", metavar="OUT", help="with --result: summary to write")
-    _add_bins(command)
+    named = "name of the table; default predictions. Names are not quoted"
+    add("--table", named, type=str, default="predictions")
+    add("--predicted COLUMN", "predicted class; default predicted", default="predicted")
+    add("--confidence COLUMN", "its confidence; default confidence", default="confidence")
+    add("--label COLUMN", "true class; default label", default="label")
+    add("--result FILE", "result of the query, to make a summary of")
+    add("-o --output OUT", "with --result: summary to write")
+    _add_bins(add)
 
 
-def centres(command: ArgumentParser) -> None:
+def centres(add: Adder) -> None:
     """Compare the calibration of P(Y = 1) over centres.
 
     calib centres predictions.csv --by hospital
@@ -612,21 +589,20 @@ def centres(command: ArgumentParser) -> None:
     O/E, in the large and slope of each centre, such as a hospital or a study. For 5 centres or more also
     their mean, their spread and the range in a new centre.
     """
-    _add_file(command)
-    command.add_argument("--by", required=True, metavar="COLUMN", help="column of the centres")
-    _add_applied(command)
-    _add_split(command)
+    _add_file(add)
+    add("--by COLUMN", "column of the centres", required=True)
+    _add_applied(add)
+    _add_split(add)
 
 
 #: Functions that add the options of a command, by the module of the command that they are named after.
-COMMANDS: dict[str, tuple[Callable[[ArgumentParser], None], ...]] = {
+COMMANDS: dict[str, tuple[Callable[[Adder], None], ...]] = {
     "commands": (
         *(metrics, fit, recommend, apply, gate, decide),
         *(benefit, slices, centres, report, tables, open),
     ),
     "judging": (judge, coarsen),
-    "teaching": (lesson,),
-    "light": (check, app, completion),
+    "light": (lesson, check, app, completion),
     "watching": (watch,),
     "files_at_scale": (summarize, merge, sql),
     "schemas": (schema,),
@@ -648,118 +624,105 @@ def names_in_help(command: str) -> dict[str, str]:
     return {"methods": ", ".join(named_methods()), "binary": ", ".join(METHODS)}
 
 
-def _add_file(command: ArgumentParser, *, each_model: bool = True) -> None:
-    command.add_argument("file", metavar="FILE", help="CSV, TSV, Parquet, Feather, NPY, NPZ or JSON")
-    _add_reading(command)
+def _add_file(add: Adder, *, each_model: bool = True) -> None:
+    add("file", "CSV, TSV, Parquet, Feather, NPY, NPZ or JSON", metavar="FILE")
+    _add_reading(add)
     if each_model:
-        every = "run for every model of the file; output files are named after the models"
-        command.add_argument("--each-model", action="store_true", help=every)
+        add("--each-model", "run for every model of the file; output files are named after the models")
 
 
-def _add_reading(command: ArgumentParser) -> None:
-    add = command.add_argument
-    add("--labels", metavar="FILE", help="true labels, if FILE has none")
-    _add_opening(command)
+def _add_reading(add: Adder) -> None:
+    add("--labels FILE", "true labels, if FILE has none")
+    _add_opening(add)
     none = "a predicted value that means no answer; repeatable; default: IDK, an empty cell and the like"
-    add("--abstention", action="append", metavar="VALUE", help=none)
-    add("--part", metavar="NAME", help="rows to use: calibration, evaluation or a value of the split column")
-    add("--fix", default="", metavar="CODES", help="comma-separated codes of fixes to apply, see `check`")
-    _add_columns(command)
+    add("--abstention VALUE ...", none, default=None)
+    add("--part NAME", "rows to use: calibration, evaluation or a value of the split column")
+    add("--fix CODES", "comma-separated codes of fixes to apply, see `check`", default="")
+    _add_columns(add)
 
 
-def _add_opening(command: ArgumentParser) -> None:
-    add = command.add_argument
-    add("--format", metavar="NAME", help="format of FILE; default: recognised from the file")
+def _add_opening(add: Adder) -> None:
+    add("--format NAME", "format of FILE; default: recognised from the file")
     seconds = "refuse a file that takes longer to read; default: no limit"
-    add("--time-limit", type=float, default=math.inf, metavar="SECONDS", help=seconds)
+    add("--time-limit SECONDS", seconds, type=float, default=math.inf)
 
 
-def _add_columns(command: ArgumentParser) -> None:
-    words = "count every row once, even if there is a column of weights"
-    command.add_argument("--unweighted", action="store_true", help=words)
-    words = "count each row alone, even if a column of clusters is found or a test suspects one"
-    command.add_argument("--independent", action="store_true", help=words)
-    words = "scale of the scores; default: recognised from names"
-    command.add_argument("--scores", choices=SCALES, default="auto", help=words)
-    add = command.add_argument_group("columns", "recognised by default; `check` prints them").add_argument
-    one_each = {
-        "label": "the true class",
-        "predicted": "the predicted class",
-        "correct": "whether the prediction is right",
-        "weight": "weights of rows",
-        "id": "ids of rows",
-        "cluster": "column of clusters, such as patients; or a block of time: month, week, day or hour of "
-        "the column of dates, or COLUMN=day",
-        "group": "groups of rows",
-        "fold": "folds of a cross-validation",
-    }
-    for role, what in one_each.items():
-        add(f"--{role}", metavar="COLUMN", help=what)
-    words = "the score; for all classes, repeat it in their order or give a pattern such as 'p_*'"
-    add("--score", action="append", default=[], metavar="COLUMN", help=words)
-    words = "votes in place of a label: a column of an annotator, or of counts or shares for a class; "
-    words += "repeatable, or a pattern such as 'votes_*'"
-    add("--votes", action="append", default=[], metavar="COLUMN", help=words)
-    words = (
+def _add_columns(add: Adder) -> None:
+    add("--unweighted", "count every row once, even if there is a column of weights")
+    add("--independent", "count each row alone, even if a column of clusters is found or a test suspects one")
+    add("--scores", "scale of the scores; default: recognised from names", choices=SCALES, default="auto")
+    add = Adder(add.parser.add_argument_group("columns", "recognised by default; `check` prints them"))
+    add("--label COLUMN", "the true class")
+    add("--predicted COLUMN", "the predicted class")
+    add("--correct COLUMN", "whether the prediction is right")
+    add("--weight COLUMN", "weights of rows")
+    add("--id COLUMN", "ids of rows")
+    cluster = (
+        "column of clusters, such as patients; or a block of time: month, week, day or hour of the column "
+    )
+    add("--cluster COLUMN", f"{cluster}of dates, or COLUMN=day")
+    add("--group COLUMN", "groups of rows")
+    add("--fold COLUMN", "folds of a cross-validation")
+    add(
+        "--score COLUMN ...",
+        "the score; for all classes, repeat it in their order or give a pattern such as 'p_*'",
+    )
+    votes = "votes in place of a label: a column of an annotator, or of counts or shares for a class; "
+    add("--votes COLUMN ...", f"{votes}repeatable, or a pattern such as 'votes_*'")
+    answers = (
         "repeated answers to a question, whose share that agrees is the confidence; graded by --label, the "
     )
-    words += (
+    answers += (
         "accepted answers; repeatable, or a pattern, or with --cluster QUESTION if each answer has a line"
     )
-    add("--sample", action="append", default=[], metavar="COLUMN", help=words)
-    words = "read only rows with this value; repeatable, values of one column are alternatives"
-    add("--only", action="append", default=[], metavar="COLUMN=VALUE", help=words)
-    words = "leave out rows with this label, such as CANCEL; repeatable"
-    add("--drop-label", action="append", default=[], metavar="VALUE", help=words)
-    add("--model", metavar="NAME", help="the model to read, if the file holds several")
-    add("--words", metavar="TABLE", help="probabilities of a confidence in words: high=0.9,low=0.3")
-    words = "class whose probability the score is; of multilabel scores, the only class to use"
-    add("--positive", metavar="CLASS", help=words)
+    add("--sample COLUMN ...", answers)
+    add("--only COLUMN=VALUE ...", ONLY)
+    add("--drop-label VALUE ...", "leave out rows with this label, such as CANCEL; repeatable")
+    add("--model NAME", "the model to read, if the file holds several")
+    add("--words TABLE", "probabilities of a confidence in words: high=0.9,low=0.3")
+    add(
+        "--positive CLASS",
+        "class whose probability the score is; of multilabel scores, the only class to use",
+    )
 
 
-def _add_cuts(command: ArgumentParser) -> None:
+def _add_cuts(add: Adder) -> None:
     at = "edges such as age=30,50; a number of groups such as age==4; of dates year, quarter, month, week, "
-    at += "day, weekday or hour"
-    command.add_argument("--cut", action="append", default=[], metavar="COLUMN=AT", help=at)
+    add("--cut COLUMN=AT ...", f"{at}day, weekday or hour")
 
 
-def _add_applied(command: ArgumentParser) -> None:
-    command.add_argument("--calibrator", metavar="CAL.JSON", help="apply this calibrator first")
+def _add_applied(add: Adder) -> None:
+    add("--calibrator CAL.JSON", "apply this calibrator first")
 
 
-def _add_bins(command: ArgumentParser, name: str = "n_bins") -> None:
-    words = "equal-width bins; default %(default)s"
-    command.add_argument("--bins", dest=name, action=BINS, default=N_BINS, metavar="B", help=words)
+def _add_bins(add: Adder, name: str = "n_bins") -> None:
+    add("--bins B", "equal-width bins; default %(default)s", dest=name, action=BINS, default=N_BINS)
 
 
-def _add_bins_and_redraws(command: ArgumentParser) -> None:
-    _add_bins(command)
-    add, words = command.add_argument, "redraws of the noise floor; 0 for none"
-    redraws = add("--resamples", dest="n_resamples", action=_whole(0, 1_000_000), metavar="R", help=words)
-    redraws.default = N_RESAMPLES
-    _add_seed(command, "the redraws")
+def _add_bins_and_redraws(add: Adder) -> None:
+    _add_bins(add)
+    redraws: Any = {"dest": "n_resamples", "action": _whole(0, 1_000_000), "default": N_RESAMPLES}
+    add("--resamples R", "redraws of the noise floor; 0 for none", **redraws)
+    _add_seed(add, "the redraws")
 
 
-def _add_tolerance(command: ArgumentParser) -> None:
-    words = "percentage points that scores may be off in any range, such as 2"
-    command.add_argument("--tolerance", type=float, metavar="POINTS", help=words)
+def _add_tolerance(add: Adder) -> None:
+    add("--tolerance POINTS", "percentage points that scores may be off in any range, such as 2", type=float)
 
 
-def _add_seed(command: ArgumentParser, of: str) -> None:
-    number, words = _whole(0, 2**32 - 1), f"seed of {of}; default %(default)s"
-    command.add_argument("--seed", dest="random_state", action=number, default=RANDOM_STATE, help=words)
+def _add_seed(add: Adder, of: str) -> None:
+    number: Any = {"dest": "random_state", "action": _whole(0, 2**32 - 1), "default": RANDOM_STATE}
+    add("--seed", f"seed of {of}; default %(default)s", **number)
 
 
-def _add_split(command: ArgumentParser) -> None:
+def _add_split(add: Adder) -> None:
     words = "use only the rows that `fit --split SHARE` with this --seed leaves for evaluation"
-    command.add_argument("--split", type=_share, metavar="SHARE", help=words)
+    add("--split SHARE", words, type=_share)
 
 
-def _add_workers(command: ArgumentParser, topic: str = "") -> None:
-    words = f"{topic}parts at a time; default: one per processor"
-    command.add_argument("--workers", action=_whole(1, 10_000), metavar="N", help=words)
-    words = f"{topic}a Dask scheduler, tcp://..., or local to start one here"
-    command.add_argument("--scheduler", metavar="ADDRESS", help=words)
+def _add_workers(add: Adder, topic: str = "") -> None:
+    add("--workers N", f"{topic}parts at a time; default: one per processor", action=_whole(1, 10_000))
+    add("--scheduler ADDRESS", f"{topic}a Dask scheduler, tcp://..., or local to start one here")
 
 
 def _share(text: str) -> float:

@@ -17,7 +17,7 @@ from calib.base.exceptions import InputError
 from calib.base.version import __version__
 from calib.cli.input import Failure, FailureData, check_files, is_of_many, run_command
 from calib.cli.json_data import as_json
-from calib.cli.options import COMMANDS, WITHOUT_JSON, names_in_help
+from calib.cli.options import COMMANDS, WITHOUT_JSON, Adder, names_in_help
 from calib.cli.streams import is_piped, options_of, question_lines, read_piped, show, wrapped
 from calib.files.readers.raw_predictions import RemedyError
 from calib.files.readers.roles import ChoiceError, models_in
@@ -156,7 +156,7 @@ def parser() -> _Parser:
             command.set_defaults(module=module)
             if add_options not in WITHOUT_JSON:
                 command.add_argument("--json", action="store_true", help="print the result as JSON")
-            add_options(command)
+            add_options(Adder(command))
     parser.commands = commands.choices
     return parser
 

@@ -6,14 +6,14 @@ import json
 from argparse import Namespace
 from typing import Any, Union, get_args, get_type_hints
 
-from calib.cli import commands, files_at_scale, judging, light, teaching, watching
+from calib.cli import commands, files_at_scale, judging, light, watching
 from calib.cli.input import EachModelData, FailureData, Output
 from calib.cli.json_data import schema_of
 
 
 def schema(options: Namespace) -> Output[None]:
     """Print the schema of a command's --json: its result, the result of each model, or a failure."""
-    modules = (commands, files_at_scale, judging, light, teaching, watching)
+    modules = (commands, files_at_scale, judging, light, watching)
     found = [getattr(module, options.of) for module in modules if hasattr(module, options.of)]
     kinds = tuple(get_args(get_type_hints(command)["return"])[0] for command in found)
     printed: Any = Union[kinds]  # noqa: UP007

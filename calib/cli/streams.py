@@ -111,16 +111,21 @@ def _shortened(most: int, cell: Any) -> Any:
     return f"{cell[: most - 3]}..." if isinstance(cell, str) and len(cell) > most else cell
 
 
-def deliver(output: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file whole or not at all, or pipe it out; a reader that stops early is no error."""
+def deliver(output: str | os.PathLike[str], content: bytes) -> str:
+    """Write a file whole or not at all, or pipe it out; return a line that says so.
+
+    A reader that stops early is no error.
+    """
+    written = f"wrote {output}"
     if not is_piped(output):
         write_whole(output, content)
-        return
+        return written
     try:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         close(sys.stdout)
+    return written
 
 
 def close(stream: TextIO) -> None:
