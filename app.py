@@ -1,13 +1,14 @@
 """The app: page configuration, navigation, run. `streamlit run` serves it as set up in serve.py."""
 
+from pathlib import Path
+
 import streamlit as st
 
 from calib import __version__
-from pages.shared.accessibility import greyed, style
 from pages.shared.address import drop_unusable, restore_settings, settled
+from pages.shared.door import ask_for_login
 from pages.shared.housekeeping import keep_house
-from pages.shared.login import ask_for_login
-from pages.shared.needs import lacking
+from pages.shared.needs import greyed, lacking
 from pages.shared.page_parts import keeping_session, log_error
 from pages.shared.resuming import resume, script
 from pages.shared.session import dataset, previous, settings_of, undo
@@ -63,7 +64,7 @@ def show() -> None:
         },
     )
     st.logo("assets/logo.svg", icon_image="assets/icon.svg", size="large")
-    st.html(style())
+    st.html(Path("assets/style.css"))
     ask_for_login()
     resume()
     st.html(script(), unsafe_allow_javascript=True)

@@ -61,5 +61,4 @@ def chosen() -> tuple[ChosenRows, Method] | None:
 
 
 def drop() -> None:
-    """Forget what is chosen."""
     st.session_state.pop("picture-choice", None)

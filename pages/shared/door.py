@@ -1,9 +1,13 @@
-"""The door of the server: which uploads are accepted, and who may download files if a login is set up."""
+"""The door of the server: which uploads are accepted, and who must log in.
+
+There is a login before any page if the server's secrets name an OpenID Connect provider.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import errno
+import json
 import logging
 import os
 import re
@@ -12,14 +16,16 @@ from collections import Counter, deque
 from contextlib import ExitStack, suppress
 from typing import Any
 
+import streamlit as st
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
+from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
+from streamlit.web.server.starlette.starlette_websocket import _get_signed_cookie_with_chunks
 
 from pages.shared.isolation import limits
-from pages.shared.login import may_ask
 
 #: Address of an upload: its session and its file.
 UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/([^/]+)$")
@@ -58,7 +64,6 @@ class Door:
         self.coming: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
         if scope["type"] != "lifespan" and lacks_handles():
             await refuse(scope, receive, send, NO_ROOM[errno.EMFILE], 503)
         elif scope["type"] != "http":
@@ -208,3 +213,25 @@ def forget_ended() -> None:
     door = getattr(manager, "door", None)
     if door is not None:
         door.addresses = {name: given for name, given in door.addresses.items() if name in known}
+
+
+def is_set_up() -> bool:
+    return st.secrets.load_if_toml_exists() and "auth" in st.secrets
+
+
+def may_ask(request: Request) -> bool:
+    """Return whether a request has the cookie of a logged-in user, or needs none."""
+    if not is_set_up():
+        return True
+    cookie = _get_signed_cookie_with_chunks(request.cookies, USER_COOKIE_NAME)
+    return cookie is not None and json.loads(cookie).get("is_logged_in") is True
+
+
+def ask_for_login() -> None:
+    """Stop with a button if a login is set up and nobody is logged in."""
+    if not is_set_up() or st.user.get("is_logged_in"):
+        return
+    st.title("calib", anchor=False)
+    st.markdown("This server shows calib to users who are logged in.")
+    st.button("Log in", type="primary", on_click=st.login)
+    st.stop()

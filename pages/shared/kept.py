@@ -21,7 +21,6 @@ from typing import Any, TypeVar
 import numpy as np
 import streamlit as st
 
-from calib import InputError
 from calib.data.matrices import digest_of
 from calib.data.predictions import Announcement
 from calib.evidence.rows import Rows
@@ -70,7 +69,6 @@ class Kept:
                 oldest.drop(next(iter(oldest.results)))
 
     def drop(self, key: Any) -> None:
-        """Forget a result, if it is kept."""
         self.size -= self.results.pop(key, (None, 0))[1]
 
 
@@ -99,11 +97,11 @@ _turns: dict[Any, _Turn] = {}
 
 
 class Left(Exception):
-    """A computation in the background would take long, or no page waits for it any more."""
+    """No page waits any more for a computation in the background."""
 
 
 class _Thread(threading.local):
-    """The computation of the current thread and, in the background, the results of its session."""
+    """The computations of the current thread; in the background, its session's results and who waits."""
 
     def __init__(self) -> None:
         self.turns: list[_Turn] = []
@@ -132,8 +130,7 @@ def kept(*, rows: bool = False) -> Callable[[Function], Function]:
 
         @wraps(function)
         def called(*arguments: Any, **options: Any) -> Any:
-            key = key_of(arguments, options)
-            owner = _session_results() if rows else _shared_results
+            owner, key = _place(called, arguments, options)
             try:
                 return owner.get(key)
             except KeyError:
@@ -148,17 +145,9 @@ def kept(*, rows: bool = False) -> Callable[[Function], Function]:
     return decorate
 
 
-def ahead(*calls: tuple[Any, ...]) -> None:
-    """Begin to compute results of kept functions, while the page shows what it needs first.
-
-    Each call is a function with its arguments; they are done one after the other. They may ask for results of
-    this session, but must not use Streamlit. They continue when the user leaves the page, so long
-    computations are left to the page, which can end them.
-    """
-    mine = _session_results()
-    due = [call for call in calls if not _is_there(mine, *call)]
-    if due:
-        _start(_begin, mine, due)
+def _place(function: Any, arguments: tuple[Any, ...], options: Mapping[str, Any] = {}) -> tuple[Kept, Any]:
+    """Return who owns the result of a kept function, and its key."""
+    return _session_results() if function.rows else _shared_results, function.key_of(arguments, options)
 
 
 def begun(function: Any, *arguments: Any) -> tuple[float, str] | None:
@@ -167,15 +156,14 @@ def begun(function: Any, *arguments: Any) -> tuple[float, str] | None:
     The page runs on, and looks again every `LOOK` seconds. A computation is ended if no page looks at it any
     more. An error of the function is raised again at each later call of this session.
     """
-    mine = _session_results()
     if is_kept(function, *arguments):
         return None
-    at = mine if function.rows else _shared_results, function.key_of(arguments, {})
-    new = _Turn()
-    turn = _turns.setdefault(at, new)
-    turn.looks[session_of_thread()] = time.monotonic()
+    mine, place, new, session = _session_results(), _place(function, arguments), _Turn(), session_of_thread()
+    turn = _turns.setdefault(place, new)
+    turn.looks[session] = time.monotonic()
     if turn is new:
-        _start(_await, mine, turn, at, function, arguments)
+        given = (mine, turn, place, function, arguments)
+        threading.Thread(target=_await, args=given, daemon=True, name=session).start()
     return turn.progress
 
 
@@ -184,59 +172,39 @@ def forget(function: Any, *arguments: Any) -> None:
 
     It ends unless another session waits for it.
     """
-    owner = _session_results() if function.rows else _shared_results
-    _session_results().drop((_FAILED, function.key_of(arguments, {})))
-    if (turn := _turns.get((owner, function.key_of(arguments, {})))) is not None:
+    owner, key = _place(function, arguments)
+    _session_results().drop((_FAILED, key))
+    if (turn := _turns.get((owner, key))) is not None:
         turn.looks.pop(session_of_thread(), None)
 
 
-def _start(target: Callable[..., None], *arguments: Any) -> None:
-    threading.Thread(target=target, args=arguments, daemon=True, name=session_of_thread()).start()
-
-
-def _await(mine: Kept, turn: _Turn, at: Any, function: Any, arguments: tuple[Any, ...]) -> None:
+def _await(mine: Kept, turn: _Turn, place: Any, function: Any, arguments: tuple[Any, ...]) -> None:
     _thread.mine, _thread.awaited = mine, turn
     try:
         function(*arguments)
     except Left:
         LOG.info("ended, since nobody waits for it function=%s", function.__name__)
     except Exception as error:
-        mine.put((_FAILED, at[1]), error)
+        mine.put((_FAILED, place[1]), error)
     finally:
-        if _turns.get(at) is turn:
-            del _turns[at]
+        if _turns.get(place) is turn:
+            del _turns[place]
 
 
 def is_kept(function: Any, *arguments: Any) -> bool:
     """Whether a result, of the session or of all sessions, is ready or has failed."""
-    mine, key = _session_results(), function.key_of(arguments, {})
-    return key in (mine if function.rows else _shared_results).results or (_FAILED, key) in mine.results
+    owner, key = _place(function, arguments)
+    return key in owner.results or (_FAILED, key) in _session_results().results
 
 
-def _is_there(mine: Kept, function: Any, *arguments: Any) -> bool:
-    """Whether a result of the session, or of all sessions, is kept or is being computed."""
-    owner, key = mine if function.rows else _shared_results, function.key_of(arguments, {})
-    return key in owner.results or (owner, key) in _turns
-
-
-def _begin(mine: Kept, calls: list[tuple[Any, ...]]) -> None:
-    _thread.mine = mine
-    for function, *arguments in calls:
-        try:
-            function(*arguments)
-        except (InputError, Left) as error:  # the page asks for it again, and shows why there is none
-            LOG.info("left to the page function=%s why=%s", function.__name__, type(error).__name__)
-
-
-def is_ahead() -> bool:
+def in_background() -> bool:
     """Whether this thread computes in the background and can show nothing."""
     return _thread.mine is not None
 
 
-def leave_if(is_long: bool) -> None:
-    """Raise `Left` if this thread computes in the background what it should leave to the page."""
-    awaited = _thread.awaited
-    if is_long if awaited is None else not awaited.is_awaited():
+def leave_if_unawaited() -> None:
+    """Raise `Left` if this thread computes in the background and no page waits for it any more."""
+    if _thread.awaited is not None and not _thread.awaited.is_awaited():
         raise Left
 
 
@@ -258,7 +226,7 @@ def _session_results() -> Kept:
 def _once(owner: Kept, key: Any, compute: Callable[[], Any]) -> Any:
     """Compute a result, unless another thread computes it: then show its progress."""
     turn = _turns.setdefault((owner, key), _Turn())
-    if not turn.lock.acquire(timeout=-1 if is_ahead() else PAUSE):
+    if not turn.lock.acquire(timeout=-1 if in_background() else PAUSE):
         place = st.empty()
         while not turn.lock.acquire(timeout=PAUSE):
             place.progress(*turn.progress)  # here Streamlit ends a run that nobody waits for

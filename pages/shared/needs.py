@@ -63,14 +63,9 @@ def weights_refused(what: str) -> str:
 def need_kind(page: str) -> None:
     """Stop the page, with the reason, if it needs more than the predictions have or cannot use weights."""
     if (missing := missing_for(page)) is not None:
-        send_to_data(escaped(missing))
-
-
-def send_to_data(words: str) -> None:
-    """Stop the page: say, as Markdown, what the data lack, and link to the page that loads others."""
-    st.info(words)
-    link_to_data()
-    st.stop()
+        st.info(escaped(missing))
+        link_to_data()
+        st.stop()
 
 
 def lacking(data: Dataset, page: str) -> str:
@@ -81,6 +76,17 @@ def lacking(data: Dataset, page: str) -> str:
     if page == "Simplex" and data.evaluation.n_classes == 2:
         return "third class"
     return "rows" if needs.without_rows and not data.has_rows else ""
+
+
+def greyed(words: dict[str, str]) -> str:
+    """Return a style element that greys pages in the menu and adds a word for what the data lack."""
+    rules = "".join(
+        f"\n[data-testid=stSidebarNavLink][href$='/{page}'] {{ opacity: 0.7; }}"
+        f"\n[data-testid=stSidebarNavLink][href$='/{page}']::after {{ content: 'no {word}'; "
+        "font-size: 0.75rem; font-style: italic; }"
+        for page, word in words.items()
+    )
+    return f"<style>{rules}\n</style>"
 
 
 def say_rows_needed(what: str, instead: str = SAMPLE) -> bool:

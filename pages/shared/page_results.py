@@ -104,13 +104,8 @@ def ask(function: Callable[..., Result], *of: Any, **options: Any) -> Result:
     Weights and clusters are part of the evidence. The notion, or the measure, decides whether the evidence
     has the scores of all classes. A function of `computing.FUNCTIONS` is called in a worker if it takes long.
     """
-    answer, *arguments = question(function, *of, **options)
-    return cast(Result, answer(*arguments))
-
-
-def question(function: Callable[..., Any], *of: Any, **options: Any) -> tuple[Any, ...]:
-    """Return the kept function that `ask` calls, and its arguments, for `ahead`."""
-    return _own if function in HOLDING_ROWS else _shared, function, of, options
+    answer = _own if function in HOLDING_ROWS else _shared
+    return cast(Result, answer(function, of, options))
 
 
 def _asked(function: Callable[..., Any], of: tuple[Any, ...], options: Mapping[str, Any]) -> Any:

@@ -18,8 +18,7 @@ from sklearn.base import BaseEstimator, clone
 from calib import InputError
 from calib.answers.calibrated import calibrated_scores
 from calib.answers.metric_tables import BASE
-from calib.calibrators.binary import BinaryCalibrator
-from calib.calibrators.multiclass import as_multiclass, groups_in
+from calib.calibrators.multiclass import groups_in
 from calib.data.kinds import Kind, kind_of
 from calib.data.notions import Notion
 from calib.data.predictions import Announcement, assessed_as_stated
@@ -468,7 +467,6 @@ def _evidence_of(scores: Announcement, data: Dataset) -> Rows:
 
 
 def _groups(rows: Announcement, column: str | None) -> np.ndarray | None:
-    """Return the group of each row in a column."""
     if column is None:
         return None
     if rows.metadata is None or column not in rows.metadata:
@@ -494,15 +492,7 @@ def store(method: Method) -> Method:
     return method
 
 
-def described_calibrator(method: Method, data: Dataset) -> BaseEstimator:
-    """Return the fitted calibrator of a method; for one score, as a `MulticlassToBinary`."""
-    if isinstance(method.calibrator, BinaryCalibrator):
-        return as_multiclass(method.calibrator, data.calibration)
-    return method.calibrator
-
-
 def remove(name: str) -> None:
-    """Remove a fitted calibrator."""
     st.session_state["methods"] = {other: method for other, method in fitted().items() if other != name}
 
 

@@ -234,7 +234,6 @@ def without_labels(reading: Reading) -> tuple[Announcement, bool]:
 
 
 def rows_of(report: Examination) -> Announcement:
-    """Return examined rows."""
     for finding in report.errors:
         hint = " Apply the fix above." if finding.fix is not None else ""
         raise InputError(finding.message + hint)

@@ -20,41 +20,23 @@ from calib.base.results import Result
 from calib.data.defaults import N_BINS
 from calib.data.kinds import Kind, lacks
 from calib.data.predictions import effective_words
-from calib.diagrams.style import (
-    CONFIG,
-    Figure,
-    figure_html,
-    in_theme,
-    plotly_script,
-    with_layout,
-    with_swatches,
-)
+from calib.diagrams import style
 from calib.files.readers import write_csv
 from calib.report.html import page, paragraph, text
 from calib.stats.effective import dependence_words
 from pages.shared import page_results as results
+from pages.shared import session
 from pages.shared.address import SHARED, keep_in_address
 from pages.shared.choice import chosen, drop
 from pages.shared.isolation.computing import write_table
 from pages.shared.kept import kept
-from pages.shared.session import (
-    BASE,
-    DEFAULT_EXAMPLE,
-    Dataset,
-    Method,
-    dataset,
-    from_example,
-    lost,
-    methods,
-    show_model,
-)
 from pages.shared.texts import PAGE_TERMS
 from pages.shared.work import compute
 
 LEARN = "pages/views/learn.py"
 #: Cells of the largest table whose file is made before anybody asks for it: 10 to 30 ms.
 MADE_AT_ONCE = 20_000
-ARROW, SWITCH = ":material/arrow_forward:", ":material/swap_horiz:"
+ARROW = ":material/arrow_forward:"
 #: What a session can lose, by the word for it in the address.
 LOST = {"data": "the data you uploaded", "fitted": "the calibrators you fitted and the models you added"}
 
@@ -72,7 +54,7 @@ def heading(title: str, lead: str, *, own_example: bool = False) -> DeltaGenerat
         about = st.container(key="page-about")
         if not own_example:
             with about:
-                show_dataset(dataset())
+                show_dataset(session.dataset())
             choose_model()
             show_choice()
         glossary_link(title)
@@ -88,27 +70,27 @@ def show_choice() -> None:
 
 def choose_model() -> None:
     """Show the menu of the models on these rows, if there are several; a page is about one of them."""
-    models = list(dataset().models)
+    models = list(session.dataset().models)
     if models:
-        st.session_state["model"] = dataset().model
+        st.session_state["model"] = session.dataset().model
         st.selectbox(
             "Model",
             models,
             key="model",
-            on_change=lambda: show_model(st.session_state["model"]),
+            on_change=lambda: session.show_model(st.session_state["model"]),
             label_visibility="collapsed",
             width=240,
         )
 
 
-def choose_data(example: str, title: str, against: str) -> Dataset:
+def choose_data(example: str, title: str, against: str) -> session.Dataset:
     """Return the page's own example, or the data on screen if they fit and are wanted; say which in one line.
 
     `against` says why the data on screen do not fit; "" if they do.
     """
-    data = dataset()
+    data = session.dataset()
     key = f"{example}-own-{data.evaluation.fingerprint}"
-    own = bool(against) or st.session_state.setdefault(key, data.example == DEFAULT_EXAMPLE)
+    own = bool(against) or st.session_state.setdefault(key, data.example == session.DEFAULT_EXAMPLE)
 
     def switch() -> None:
         st.session_state[key] = not own
@@ -122,12 +104,12 @@ def choose_data(example: str, title: str, against: str) -> Dataset:
             st.button(
                 label, on_click=switch, type="tertiary", icon=":material/swap_horiz:", key=f"{example}-switch"
             )
-    return from_example(example) if own else data
+    return session.from_example(example) if own else data
 
 
 def next_line(page: str) -> None:
     """Link, on one line, to the two steps that follow a page."""
-    data, base = dataset(), methods()[BASE]
+    data, base = session.dataset(), session.methods()[session.BASE]
     steps: dict[str, tuple[str, str, dict[str, str]]] = {
         "Data": ("data", "", {}),
         "Overview": ("overview", "The answer", {}),
@@ -159,7 +141,7 @@ def glossary_link(title: str) -> None:
     st.page_link(LEARN, label="Terms on this page", icon=":material/menu_book:", query_params=terms)
 
 
-def show_dataset(data: Dataset | None) -> None:
+def show_dataset(data: session.Dataset | None) -> None:
     """Show the data of a page: name, rows and classes, and whether they are simulated.
 
     The page's exports list the fixes accepted in these data; None is for pages with data of their own.
@@ -167,7 +149,7 @@ def show_dataset(data: Dataset | None) -> None:
     st.session_state["fixes"] = () if data is None else data.log
     if data is None:
         return
-    if missing := lost():
+    if missing := session.lost():
         what = " and ".join(LOST[name] for name in missing)
         st.warning(
             f"{what[0].upper()}{what[1:]} are no longer on the server: it was restarted, or your session "
@@ -199,7 +181,7 @@ def show_dataset(data: Dataset | None) -> None:
         st.caption(f"{literal(data.name)} \u00b7 {rows}")
 
 
-def event_of(data: Dataset) -> str | None:
+def event_of(data: session.Dataset) -> str | None:
     """Return, as Markdown, the event whose probability binary scores are; None for scores of other kinds."""
     return None if data.event is None else literal(data.event)
 
@@ -246,15 +228,15 @@ def link_to_data() -> None:
 class Ready(go.Figure):
     """A figure for Streamlit, which checks each property of a dict: 5 ms for a reliability diagram."""
 
-    def __init__(self, figure: Figure) -> None:
+    def __init__(self, figure: style.Figure) -> None:
         self.__dict__["ready"] = figure
 
-    def to_dict(self) -> Figure:
+    def to_dict(self) -> style.Figure:
         return dict(self.__dict__["ready"])
 
 
 def chart(
-    figure: Figure,
+    figure: style.Figure,
     key: str,
     *,
     table: Callable[[], pd.DataFrame] | None = None,
@@ -266,14 +248,14 @@ def chart(
 
     `table` makes the data; it is called when the menu is opened. `height` in pixels replaces the figure's.
     """
-    figure = in_theme(figure, st.context.theme.type == "dark")
+    figure = style.in_theme(figure, st.context.theme.type == "dark")
     if height is not None:
-        figure = with_layout(figure, height=height)
+        figure = style.with_layout(figure, height=height)
     above = max(figure["layout"]["margin"]["t"], 36)  # room for the menu of its files
-    figure = with_layout(figure, margin={"t": above})
-    shown = with_swatches(figure)
+    figure = style.with_layout(figure, margin={"t": above})
+    shown = style.with_swatches(figure)
     if on_select != "ignore":  # Streamlit would set this after the first drawing, and draw the figure again
-        shown = with_layout(shown, clickmode="event+select", dragmode="pan", hovermode="closest")
+        shown = style.with_layout(shown, clickmode="event+select", dragmode="pan", hovermode="closest")
         shown = as_clicked(shown, key)
     file = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
     look = {"type": "tertiary", "icon": ":material/download:"}
@@ -287,7 +269,7 @@ def chart(
         on_select=on_select,
         selection_mode="points",
         alt=alt,
-        config=CONFIG | {"toImageButtonOptions": {"format": format_, "filename": file, "scale": 2}},
+        config=style.CONFIG | {"toImageButtonOptions": {"format": format_, "filename": file, "scale": 2}},
     )
     if menu.open:  # what is in it is made only then
         with menu:
@@ -299,7 +281,7 @@ def chart(
             st.html(f'<button class="calib-save" data-calib-save="{escape(key)}">Save picture</button>')
 
 
-def as_clicked(figure: Figure, key: str) -> Figure:
+def as_clicked(figure: style.Figure, key: str) -> style.Figure:
     """Return a figure that is not drawn again if only a click has changed it.
 
     The browser has already marked the clicked point. So the figure keeps its marked points, unless other
@@ -309,10 +291,10 @@ def as_clicked(figure: Figure, key: str) -> Figure:
     if number is None:
         return figure
 
-    def with_marked(points: list[int], revision: int) -> Figure:
+    def with_marked(points: list[int], revision: int) -> style.Figure:
         data = [*figure["data"]]
         data[number] = {**data[number], "selectedpoints": points}
-        return with_layout({**figure, "data": data}, datarevision=revision)
+        return style.with_layout({**figure, "data": data}, datarevision=revision)
 
     wanted = figure["data"][number]["selectedpoints"]
     state = st.session_state.get(key)
@@ -327,7 +309,7 @@ def as_clicked(figure: Figure, key: str) -> Figure:
     return with_marked(marked, revision)
 
 
-def _offer_page(figure: Figure, file: str, alt: str) -> None:
+def _offer_page(figure: style.Figure, file: str, alt: str) -> None:
     log = st.session_state.get("fixes", ())
     offer(
         "Figure (HTML)",
@@ -338,10 +320,10 @@ def _offer_page(figure: Figure, file: str, alt: str) -> None:
     )
 
 
-def figure_page(figure: Figure, key: str, alt: str, log: tuple[str, ...]) -> bytes:
+def figure_page(figure: style.Figure, key: str, alt: str, log: tuple[str, ...]) -> bytes:
     """Return a figure as a self-contained page that lists the fixes accepted in the data."""
     fixes = [paragraph(f"Fixed in the data: {text(line)}") for line in log]
-    return page(alt, "\n".join([figure_html(figure, key, alt), *fixes]), plotly_script()).encode()
+    return page(alt, "\n".join([style.figure_html(figure, key, alt), *fixes]), style.plotly_script()).encode()
 
 
 def clicked(key: str) -> dict[str, Any]:
@@ -446,12 +428,12 @@ def show_tabs(tabs: Mapping[str, Callable[[], None]], key: str, *, in_address: b
                 show()
 
 
-def method_menu() -> Method:
+def method_menu() -> session.Method:
     """Show the choice of a method, which pages share, and return it; without a choice, show nothing."""
-    found = methods()
+    found = session.methods()
     keep_in_address("method", list(found), next(iter(found)))
     if len(found) == 1:
-        return found[BASE]
+        return found[session.BASE]
     return found[st.selectbox("Scores", list(found), key="method")]
 
 

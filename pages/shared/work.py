@@ -10,9 +10,9 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.shared.isolation.computing import LONG, Job
+from pages.shared.isolation.computing import Job
 from pages.shared.isolation.process import JobEnded
-from pages.shared.kept import LOOK, begun, forget, is_ahead, is_kept, leave_if, tell
+from pages.shared.kept import LOOK, begun, forget, in_background, is_kept, leave_if_unawaited, tell
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -35,11 +35,10 @@ def compute(
     if job.is_short:
         return job.do_here()
     tell(0.0, words)
-    if is_ahead():
-        leave_if(job.seconds > LONG)
+    if in_background():
 
         def note(share: float, step: str) -> None:
-            leave_if(False)
+            leave_if_unawaited()
             tell(share, _with_step(words, step))
 
         return job.do_elsewhere(note)
@@ -115,11 +114,6 @@ def _is_cancelled(number: int, words: str) -> bool:
 
 def _with_step(words: str, step: str) -> str:
     return f"{words}: {step}" if step else words
-
-
-def asked() -> None:
-    """Compute a cancelled job after all: the user has pressed its button again."""
-    st.session_state.pop("cancelled", None)
 
 
 def _cancel(number: int | None) -> None:

@@ -13,26 +13,14 @@ from calib import InputError, accuracy
 from calib.data.predictions import MultilabelPrediction, assessed_as_stated
 from calib.datasets import EXAMPLE_TITLES
 from calib.diagrams.row_lists import row_table
+from pages.shared import uploads
 from pages.shared import widgets as ui
 from pages.shared.isolation import reader
 from pages.shared.isolation.limits import release
+from pages.shared.panels import saved_files
 from pages.shared.panels.findings import show_faults, show_findings, show_roles
 from pages.shared.panels.preview import show_file
-from pages.shared.panels.project_panel import is_project_file, offer_project, show_origin, show_project
-from pages.shared.panels.summary_panel import is_summary_file, show_summary
 from pages.shared.session import Dataset, dataset, from_example, use
-from pages.shared.uploads import (
-    Reading,
-    accepted,
-    dismiss,
-    further,
-    pending,
-    read,
-    read_further,
-    take_up_again,
-    taken_up_again,
-    why_not,
-)
 
 PREVIEW_ROWS = 5
 #: Fields for files.
@@ -57,7 +45,7 @@ SAMPLE_ROWS = 300
 
 def forget_removed() -> None:
     """Forget the further models of an upload if its files change, and the upload if no file is left."""
-    dismiss(every=not st.session_state["up"])
+    uploads.dismiss(every=not st.session_state["up"])
 
 
 def choose_example() -> None:
@@ -113,15 +101,17 @@ def show_uploads(data: Dataset) -> tuple[bool, bool]:
         )
     reading, complete = None, True
     with answer:  # beside the fields, on the first screen
-        if evaluation is not None and is_summary_file(evaluation):
-            show_summary(evaluation)
-        elif evaluation is not None and is_project_file(evaluation):
-            show_project(evaluation)
-            reading = taken_up_again()
+        if evaluation is not None and saved_files.is_summary_file(evaluation):
+            saved_files.show_summary(evaluation)
+        elif evaluation is not None and saved_files.is_project_file(evaluation):
+            saved_files.show_project(evaluation)
+            reading = uploads.taken_up_again()
         else:
-            reading = read(evaluation, labels, calibration, calibration_labels)
-            complete = read_further(files[1:], labels)
-    against = "" if reading is None else next(filter(None, map(why_not, (reading, *further()))), "")
+            reading = uploads.read(evaluation, labels, calibration, calibration_labels)
+            complete = uploads.read_further(files[1:], labels)
+    against = (
+        "" if reading is None else next(filter(None, map(uploads.why_not, (reading, *uploads.further()))), "")
+    )
     open_choice = reading is not None and reading.roles is not None and bool(reading.roles.choices)
     usable = reading is not None and complete and not against and not open_choice
     put = st.session_state.get("in_use", (None, None))
@@ -140,21 +130,21 @@ def show_uploads(data: Dataset) -> tuple[bool, bool]:
         show_roles(reading, opened=bool(against) or open_choice)
         show_findings(reading)
         show_file(reading, data)
-        for other in further():
+        for other in uploads.further():
             st.markdown(f"Further model: {ui.literal(other.model)}")
             show_faults(other, labelled=True)
     return used, bool(against) or open_choice
 
 
-def wanted(reading: Reading, share: int) -> tuple[Any, ...]:
+def wanted(reading: uploads.Reading, share: int) -> tuple[Any, ...]:
     """Return the upload, the share for calibration if it is to be divided, and its further models."""
-    return reading, None if "calibration" in reading.reports else share, further()
+    return reading, None if "calibration" in reading.reports else share, uploads.further()
 
 
-def put_in_use(reading: Reading, share: int) -> None:
+def put_in_use(reading: uploads.Reading, share: int) -> None:
     found, *how = wanted(reading, share)
     try:
-        use(accepted(reading, share / 100))
+        use(uploads.accepted(reading, share / 100))
     except InputError as error:
         st.session_state["in_use"] = (found, None, *how)
         st.error(f"Not loaded: {ui.escaped(error)}")
@@ -170,11 +160,11 @@ def uploaded(key: str) -> list[File]:
     return files if isinstance(files, list) else [files]
 
 
-def show_state(reading: Reading, *, used: bool, missing: bool) -> None:
+def show_state(reading: uploads.Reading, *, used: bool, missing: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if not used and missing:
-            st.text(f"{', '.join(file.name for file in (reading, *further()))}, uploaded earlier")
-            st.button("Dismiss this file", on_click=dismiss, icon=":material/close:")
+            st.text(f"{', '.join(file.name for file in (reading, *uploads.further()))}, uploaded earlier")
+            st.button("Dismiss this file", on_click=uploads.dismiss, icon=":material/close:")
         elif used:
             st.success(f"{ui.escaped(data.name)} is on every page.")
             st.page_link("pages/views/overview.py", label="What Overview concludes", icon=ui.ARROW)
@@ -206,7 +196,7 @@ ui.heading(
 reader.pool.start()
 data = dataset()
 used, refused = show_uploads(data)
-if data.example is not None and not pending():
+if data.example is not None and not uploads.pending():
     show_layouts()
 names = list(EXAMPLE_TITLES)
 st.session_state["choice"] = data.example or st.session_state.get("choice", names[0])
@@ -228,11 +218,11 @@ st.header("Loaded data", anchor=False)
 st.markdown(
     ui.literal(data.name) + "  \n" + (data.description if data.example else ui.escaped(data.description))
 )
-show_origin(data)
-can_change = data.upload is not None and not pending() and not used
+saved_files.show_origin(data)
+can_change = data.upload is not None and not uploads.pending() and not used
 if can_change and st.button("Change columns or fixes", icon=":material/edit:"):
     try:
-        take_up_again(data)
+        uploads.take_up_again(data)
         st.rerun()
     except InputError as error:
         st.error(f"These files cannot be examined again: {ui.escaped(error)}")
@@ -260,7 +250,7 @@ if data.event is not None:
         st.button(switch, on_click=lambda: use(data.changed(lambda rows: rows.switched())))
 if "every label" in data.kind.has:
     show_several(rows)
-tabs = {"Project": offer_project}
+tabs = {"Project": saved_files.offer_project}
 if data.has_rows and "every label" not in data.kind.has and not used:  # they stand above
     tabs = {"Rows": show_preview, **tabs}
 ui.show_tabs(tabs, "data_tab")

@@ -113,7 +113,6 @@ def show_against_the_rest() -> None:
 
 
 def open_group(table: SliceTable, row: int | None) -> None:
-    """Show a group of the table."""
     if row is not None:
         st.session_state["slice-group"] = table.column[row], str(table.group[row])
         st.session_state["slice-rows-open"] = True

@@ -5,8 +5,14 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from calib import lesson
+from calib.data.kinds import lacks
+from calib.lessons import BROWSER_FILES
+from pages.shared import page_results as results
 from pages.shared import widgets as ui
-from pages.shared.lessons import binning, chapters, noise, normalising, notions
+from pages.shared.browser_module import mounter
+from pages.shared.lessons import binning, noise, normalising, notions
+from pages.shared.session import BASE, dataset, methods
 from pages.shared.texts import GLOSSARY, REFERENCES
 
 #: By the step's name in the address: its name in the menu, its title and its function.
@@ -16,6 +22,28 @@ STEPS = {
     "notions": ("Notions", "Five notions of calibration", notions.show),
     "normalising": ("Normalising", "What normalising costs", normalising.show),
 }
+FAILED = "The lesson cannot be shown here. Save it as a file, which needs no server."
+
+
+def show_lesson() -> None:
+    """Show the lesson, with a bin of the data on screen unless they are its own example, and its files."""
+    data = dataset()
+    if data.example == "resnet" or lacks(data.kind, "notion:top-label") is not None:
+        made = results.ask(lesson)
+    else:
+        made = results.ask(lesson, methods()[BASE], title=data.name)
+    mount = mounter(BROWSER_FILES, "lesson", f'<div class="calib-lesson">{FAILED}</div>')
+    if mount is None:
+        st.info(FAILED)
+    else:
+        mount(key="lesson-chapters", data={"content": made.content()})
+    with st.container(horizontal=True, vertical_alignment="center"):
+        ui.offer("The lesson as a file", made.page(), "lesson.html", "text/html")
+        ui.offer("Notes for teachers, two pages to print", made.handout(), "lesson-notes.html", "text/html")
+        if made.own is None:
+            st.caption("With your own predictions on screen, chapter 2 has a second step about them.")
+        else:
+            st.caption(f"The second step of chapter 2 is about {ui.literal(made.own.title)}.")
 
 
 def go() -> None:
@@ -70,5 +98,5 @@ def show_glossary() -> None:
 
 ui.show_dataset(None)
 ui.show_tabs(
-    {"Lesson": chapters.show, "More": show_more, "Glossary": show_glossary}, "learn_tab", in_address=True
+    {"Lesson": show_lesson, "More": show_more, "Glossary": show_glossary}, "learn_tab", in_address=True
 )

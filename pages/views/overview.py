@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
 from calib import calibration_slope, reliability_diagram
-from calib.answers.conclusion import Conclusion
+from calib.answers.conclusion import Conclusion, IfTogether
 from calib.answers.metric_tables import how_assessed
 from calib.data.defaults import N_BINS
+from calib.data.equal_rows import counted_together
 from calib.data.kinds import lacks
+from calib.data.predictions import score_matrix
+from calib.evidence.rows import Rows
 from calib.stats import calibration_tests, verdict
 from calib.stats.binless import calibration_frame, recalibration_words
+from calib.stats.floors import problem_floors
 from calib.stats.measures import MEASURES, ece_of
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
-from pages.shared.kept import ahead
 from pages.shared.needs import say_rows_needed, weights_refused
-from pages.shared.panels.dependence import show_dependence
 from pages.shared.panels.picture import show_chosen_rows, show_picture
 from pages.shared.panels.recommendation import show_recommendation
 from pages.shared.panels.report import offer_report
 from pages.shared.panels.risk import show_risk, show_risk_line, show_smoothed
-from pages.shared.panels.several_true import show_several_true
-from pages.shared.session import BASE, MANY_SCORES, Method, dataset, methods
+from pages.shared.session import BASE, MANY_SCORES, Method, dataset, methods, use
 from pages.shared.texts import meanings
 
 #: Beyond this many rows the intervals are computed only when asked for.
@@ -44,7 +46,7 @@ def show_answer() -> None:
         if data.example is not None and st.button("Use your own predictions", icon=":material/upload_file:"):
             st.switch_page("pages/views/data.py")
     if several_true:
-        show_several_true(base, n_bins)
+        show_several_true()
     else:
         picture = st.container()
         show_errors()
@@ -81,6 +83,55 @@ def show_verdict(found: Conclusion) -> None:
     show_dependence(found.suspected)
     if data.event is None and not by_class:
         st.caption(ui.shortfall(data.kind, "notion:top-label"))
+
+
+def show_dependence(suspected: IfTogether | None) -> None:
+    """Ask about rows that a test shows to be alike; offer to undo clusters that are used."""
+    evidence = data.evidence
+    if suspected is None:
+        if isinstance(evidence, Rows) and evidence.is_declared and not evidence.clusters.independent:
+            st.button("Undo clusters: each row stands alone", on_click=stand_alone, type="tertiary")
+        return
+    st.markdown(ui.escaped(suspected.words()))
+    with st.container(horizontal=True):
+        st.button("They belong together", on_click=belong_together, args=(suspected.column,))
+        st.button("Each row stands alone", on_click=stand_alone)
+
+
+def belong_together(column: str) -> None:
+    use(dataset().changed(lambda rows: counted_together(rows, column)))
+
+
+def stand_alone() -> None:
+    use(dataset().changed(lambda rows: rows.independent()))
+
+
+def show_several_true() -> None:
+    """Show the classes of which several can be true: error, noise floor and p-value of each."""
+    rows = base.rows.predictions
+    each = results.ask(problem_floors, base, notion="class-wise", n_bins=n_bins)
+    order = np.lexsort((-each.observed, each.p_value))
+    table = pd.DataFrame(
+        {
+            "Class": np.array(rows.class_names, dtype=object)[each.label],
+            "True": rows.labels.mean(axis=0)[each.label],
+            "Mean score": score_matrix(rows).mean(axis=0, dtype=np.float64)[each.label],
+            "ECE": each.observed,
+            "Perfect model": each.mean,
+            "Perfect model, 95 %": each.upper,
+            "p": each.p_value,
+        }
+    ).iloc[order]
+    st.header("Each class", anchor=False)
+    st.dataframe(
+        table.style.format(dict.fromkeys(table.columns[1:6], "{:.4f}") | {"p": "{:.3f}"}), hide_index=True
+    )
+    ui.download(table, "classes-of-several")
+    st.caption(
+        "Several classes can be true of a row, so each has an error of its own; CW-ECE is their mean. Each "
+        "p is about its class alone: among 20 calibrated classes, one has p below 0.05 on average. To see "
+        "the reliability diagram of a class, and everything else about it, choose it on the Data page."
+    )
 
 
 def show_errors() -> None:
@@ -197,7 +248,6 @@ def p_words(p: float) -> str:
 def show_without_bins(method: Method) -> None:
     if say_rows_needed("A test without bins"):
         return
-    ahead((results.pairs, method))  # shown last, and computed elsewhere
     scored = data.kind.scored
     tests = results.ask(calibration_tests, method)
     line = results.ask(calibration_slope, method, notion="confidence")

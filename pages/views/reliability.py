@@ -204,7 +204,6 @@ def show_chosen(
     code: int | None,
     bin_: int | None,
 ) -> None:
-    """Show the class or the bin that is chosen."""
     names = dataset().evaluation.class_names
     if code is not None:
         show_class(method, table, code, bin_, n_bins)

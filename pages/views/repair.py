@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 from sklearn.base import clone
 
-from calib import InputError, diagrams
+from calib import InputError, compare_models, diagrams
 from calib.answers.class_gaps import class_gaps
 from calib.answers.confirmation import confirm_choice
 from calib.answers.metric_tables import Assessment
@@ -17,11 +17,11 @@ from calib.calibrators.multiclass import FALLBACK_WORDS, fallback_records
 from calib.data.defaults import FDR, N_BINS
 from calib.data.kinds import lacks
 from calib.evidence.reductions import top_label
+from calib.stats.measures import MEASURES
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
 from pages.shared.isolation import reader
 from pages.shared.needs import missing_for
-from pages.shared.panels.model_comparison_panel import show_models
 from pages.shared.panels.new_predictions import show_new_predictions
 from pages.shared.panels.picture import show_chosen_rows, show_picture
 from pages.shared.panels.recommendation import (
@@ -134,8 +134,36 @@ def show_tried() -> None:
     elif not is_awaited():
         st.info("No candidates were tried on these rows.")
     if data.models:
-        few = [name for name in ("TS", "TL-HB") if name in methods_of_kind(data.kind)]
-        show_models(few or list(methods_of_kind(data.kind))[:2], n_bins)
+        show_models()
+
+
+def show_models() -> None:
+    """Compare all models, each alone and after two calibrators."""
+    few = [name for name in ("TS", "TL-HB") if name in methods_of_kind(data.kind)]
+    calibrators = few or list(methods_of_kind(data.kind))[:2]
+    found = results.ask(compare_models, data.models, calibrators, n_bins=n_bins)
+    st.header("Which model is better", anchor=False)
+    st.markdown(found.words(ui.literal))
+    st.dataframe(found.texts(), hide_index=True, height="content")
+    with st.container(horizontal=True):
+        ui.download(found.wide(), "models")
+        ui.download(found.frame(), "models-all-numbers", label="All numbers (CSV)")
+        ui.offer("Markdown", found.markdown(), "models.md", "text/markdown")
+        ui.offer("LaTeX", found.latex(), "models.tex", "text/x-tex")
+    st.caption("\\*: better than the base model; !: worse. " + " ".join(map(ui.escaped, found.notes())))
+    measure = st.selectbox(
+        "Number", found.measures, format_func=lambda key: MEASURES[key].title, key="models-number"
+    )
+    ui.chart(
+        diagrams.draw_model_comparison(found, measure),
+        "models-figure",
+        table=lambda: found.frame().loc[lambda frame: frame["measure"] == measure],
+        alt=f"{MEASURES[measure].title} of every model, before and after each calibrator",
+    )
+    with st.expander("All models and calibrators, ranked by the Brier score"):
+        ranking = found.ranking()
+        st.dataframe(ranking, hide_index=True)
+        ui.download(ranking, "models-ranking")
 
 
 def show_application() -> None:

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import numpy as np
 import streamlit as st
 
 from calib import InputError, diagrams
-from calib.answers.guarantee_cards import guarantee_card
+from calib.answers.guarantee_cards import GuaranteeCard, guarantee_card
+from calib.calibrators.binary import BinaryCalibrator
+from calib.calibrators.multiclass import as_multiclass
 from calib.data.defaults import N_BINS
 from calib.diagrams.reliability_diagrams import cell_words
 from calib.diagrams.validity_plots import ValidityCurve, validity_words
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
 from pages.shared.needs import need_kind
-from pages.shared.panels.guarantee import show_card
 from pages.shared.panels.recommendation import open_on, recommended
-from pages.shared.session import BASE, dataset, described_calibrator, methods, notions
+from pages.shared.session import BASE, dataset, methods, notions
+
+#: Columns of the guarantee card.
+HEADS = {
+    "class": "Class",
+    "n_points": "Rows n",
+    "n_bins": "Bins",
+    "points_per_bin": "Points per bin k",
+    "eps_marginal": "\u03b5\u2081",
+    "eps_conditional": "\u03b5\u2082",
+    "reach": "Within",
+    "expected_ece_bound": "Bound on expected ECE",
+    "error_bound": "Bound on ECE",
+}
 
 
 def worst_cell(name: str, curve: ValidityCurve) -> str:
@@ -29,6 +44,28 @@ def worst_cell(name: str, curve: ValidityCurve) -> str:
     return f"- {ui.literal(name)}: worst cell off by **{curve.worst:.3f}** ({scope}: {words})"
 
 
+def show_card(card: GuaranteeCard) -> None:
+    """Show what a fitted calibrator promises each class, under which assumptions."""
+    st.markdown(card.words("**{}**"))
+    table = card.frame()
+    names = np.asarray(data.evaluation.class_names, dtype=object)
+    table.insert(2, "class", np.where(card.label >= 0, names[card.label], "all classes"))
+    number = st.column_config.NumberColumn(format="%.3f")
+    st.dataframe(
+        table.rename(columns=HEADS).filter(HEADS.values()),
+        hide_index=True,
+        placeholder="\u2013",
+        column_config=dict.fromkeys(list(HEADS.values())[4:], number),
+    )
+    st.caption(
+        "Within: the largest distance from a calibrated value to an end of its bin's Clopper-Pearson "
+        "interval. The intervals hold at once for the same values as \u03b5\u2082, given these outcomes."
+    )
+    ui.download(table, "guarantee")
+    ui.download(card.bins.frame(), "guarantee-bins", label="Every bin (CSV)")
+    st.markdown("\n".join(f"- {line}" for line in card.assumptions))
+
+
 ui.heading(
     "Validity",
     "For how many rows is the predicted probability within \u03b5 of the true one, and what is promised?",
@@ -41,7 +78,10 @@ open_on("validity-model", recommendation[1] if recommendation and recommendation
 chosen = models[left.selectbox("Calibrator", list(models), key="validity-model")]
 notion, card = getattr(chosen.calibrator, "notion", None), None
 notion = notion if notion in notions(chosen) else notions(chosen)[0]
-if hasattr(described := described_calibrator(chosen, data), "fallbacks_"):
+described = chosen.calibrator
+if isinstance(described, BinaryCalibrator):
+    described = as_multiclass(described, data.calibration)
+if hasattr(described, "fallbacks_"):
     alpha = right.slider("Failure probability \u03b1", 0.01, 0.5, 0.1, 0.01, key="alpha", bind="query-params")
     card = guarantee_card(described, alpha, choices=chosen.choices)
 try:

@@ -16,7 +16,7 @@ from streamlit import runtime
 from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
 
 from benchmarks.load.visitor import Visitor, served
-from pages.shared import door, login
+from pages.shared import door
 from pages.shared.isolation import limits
 from tests.app.test_serving import table
 
@@ -219,7 +219,7 @@ def test_what_ended_sessions_uploaded_is_dropped(monkeypatch):
     "path", ["/_stcore/upload_file/a/b", "/_stcore/metrics", "/x/media/a.html", "/media/a"]
 )
 def test_who_is_not_logged_in_gets_nothing_of_a_user(monkeypatch, path):
-    monkeypatch.setattr(login, "is_set_up", lambda: True)
+    monkeypatch.setattr(door, "is_set_up", lambda: True)
     sent = []
 
     async def app(scope, receive, send):
@@ -243,5 +243,5 @@ def test_who_is_not_logged_in_gets_nothing_of_a_user(monkeypatch, path):
     assert status(create_signed_value("other", "_streamlit_user", '{"is_logged_in": true}')) == 403
     assert status(create_signed_value("s", "_streamlit_user", '{"is_logged_in": false}')) == 403
     assert status(create_signed_value("s", "_streamlit_user", '{"is_logged_in": true}')) == 200
-    monkeypatch.setattr(login, "is_set_up", lambda: False)
+    monkeypatch.setattr(door, "is_set_up", lambda: False)
     assert status() == 200

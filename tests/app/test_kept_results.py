@@ -215,7 +215,7 @@ WHOLE |= {"canonical_noise_floor", "confirm_choice"}
 #: Results of two classes.
 OF_TWO = {"calibration_by_centre", "decision_curve", "risk", "event_decision"}
 #: What a page names first when it asks.
-QUESTION = re.compile(r"(?:results\.|(?<![\w.]))(?:ask|question)\(\s*(?:\w+\.)?(\w+),")
+QUESTION = re.compile(r"(?:results\.|(?<![\w.]))ask\(\s*(?:\w+\.)?(\w+),")
 
 
 def refusal(function: Callable[[Method], Any], method: Method) -> Any:
@@ -299,7 +299,7 @@ def test_a_fitted_method_has_what_came_with_the_rows(show, monkeypatch, elsewher
     shown = show(World(data, base_of(data), world().other, world().ranked))
     st.session_state["lost"] = []
     monkeypatch.setattr(Job, "is_short", not elsewhere)
-    monkeypatch.setattr(work, "is_ahead", lambda: True)
+    monkeypatch.setattr(work, "in_background", lambda: True)
     for calibrator in (calib.TemperatureScaling(), calib.MulticlassToBinary(calib.HistogramBinning())):
         method = fit("one", calibrator)
         found = method.rows.predictions

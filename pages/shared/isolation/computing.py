@@ -71,7 +71,6 @@ def write_report(contents: ReportInput) -> str:
 
 
 def write_table(frame: pd.DataFrame) -> np.ndarray:
-    """Return the bytes of a table as CSV."""
     return np.frombuffer(write_csv(frame), dtype=np.uint8)
 
 
@@ -90,11 +89,6 @@ def _seconds_to_redraw(evidence: Rows | SummedRows, *arguments: Any, **options: 
     redrawn = 0 if isinstance(evidence, SummedRows) else len(evidence.problems().tie_starts)
     alone = PAIRS * redrawn if redrawn <= MOST_REDRAWN else 0.0
     return alone + DEPENDENT_REDRAWS * _dependent_scores(evidence)
-
-
-def _seconds_to_compare(labels: Any, proba: Any, *arguments: Any, **options: Any) -> float:
-    """Estimate the seconds of a test that compares pairs of rows."""
-    return PAIRS * len(proba)
 
 
 def _seconds_to_recommend(*arguments: Any, **options: Any) -> float:
@@ -124,7 +118,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], float | Callable[..., float]]] = 
         (SEARCHES, (write_table,)),
         (_seconds_to_fit, (fit,)),
         (_seconds_to_redraw, (calib.conclude, calibration_tests)),
-        (_seconds_to_compare, (kernel_test,)),
+        (lambda labels, proba, *_, **__: PAIRS * len(proba), (kernel_test,)),
         (_seconds_to_recommend, (calib.recommend,)),
         (lambda *_, **__: MINUTES, (calib.compare_models, write_report)),
     )
@@ -188,7 +182,6 @@ class Job:
         return self.seconds < AT_ONCE
 
     def do_here(self) -> Any:
-        """Call the function."""
         return self.function(*self.arguments, **self.options)
 
     @cached_property

@@ -85,7 +85,6 @@ def share() -> float:
 
 
 def n_sessions() -> int:
-    """Return how many sessions are connected."""
     server = runtime.get_instance() if runtime.exists() else None
     return server._session_mgr.num_active_sessions() if type(server) is runtime.Runtime else 1
 

@@ -39,7 +39,6 @@ class Packer:
         self._described: dict[int, tuple[int, Any]] = {}
 
     def pack(self, value: Any) -> Any:
-        """Describe an object."""
         if type(value) in PLAIN:
             return value
         if isinstance(value, np.generic):

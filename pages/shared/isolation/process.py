@@ -138,7 +138,6 @@ class Worker:
             self.process.kill()
 
     def close(self) -> None:
-        """End the process."""
         process, self.process, self.channel = self.process, None, None
         if process is not None:
             process.kill()
@@ -261,7 +260,6 @@ class Pool:
         atexit.register(self.close)
 
     def close(self) -> None:
-        """End all processes."""
         for worker in self.all:
             worker.close()
 

@@ -64,7 +64,6 @@ class Channel:
         self.outgoing.flush()
 
     def receive(self, max_bytes: float = math.inf) -> tuple[dict[str, Any], list[bytes], list[np.ndarray]]:
-        """Wait for a message."""
         self.incoming.left = max_bytes
         size = int.from_bytes(self._read(8), "little")
         if size > MAX_JSON:

@@ -76,7 +76,6 @@ def load(kind: str, blobs: list[bytes], progress: Progress) -> Any:
 
 
 def compute(call: Any, blobs: list[bytes], progress: Progress) -> Any:
-    """Call a function of the library."""
     from pages.shared.isolation.computing import carry_out  # what only reads does without most of calib
 
     return carry_out(call, progress)

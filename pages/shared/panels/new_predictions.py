@@ -7,26 +7,36 @@ import pandas as pd
 import streamlit as st
 from sklearn.base import BaseEstimator
 
-from calib import HistogramBinning, InputError, MulticlassToBinary, metrics
+from calib import HistogramBinning, InputError, LabelShiftCorrection, MulticlassToBinary, metrics
 from calib.answers.calibrated import applied_frame, beside_input
 from calib.answers.guarantee_cards import guarantee_card
 from calib.answers.metric_tables import Assessment, methods_of, metric_intervals
+from calib.calibrators import label_shift
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.catalogue import full_name, name_of
 from calib.calibrators.multiclass import as_multiclass
 from calib.data.equal_rows import overlap
-from calib.data.predictions import Announcement, BinaryPrediction
+from calib.data.predictions import Announcement, BinaryPrediction, Predictions
 from calib.evidence.rows import Rows
-from calib.files.saved import aligned
+from calib.files.saved import aligned, dumps
 from calib.files.saved.document import matched_by_position
 from pages.shared import widgets as ui
+from pages.shared.needs import weights_refused
 from pages.shared.panels.findings import show_faults
-from pages.shared.panels.label_shift_panel import corrected
 from pages.shared.session import Method, dataset, on_all_rows
 from pages.shared.uploads import Reading, read, read_once, without_labels
 from pages.shared.work import compute
 
 PREVIEW_ROWS = 100
+#: What can be corrected.
+Scored = Predictions | BinaryPrediction
+AS_BEFORE, KNOWN = "As in calibration", "Known"
+METHODS = {AS_BEFORE: None, KNOWN: "known", "Estimated by EM": "em", "Estimated by BBSE": "bbse"}
+ASSUMES = (
+    "**This assumes label shift**: only the shares of the classes differ, and rows of each class look as "
+    "they do in calibration. New rows without labels cannot show whether that is so. If it is not, the "
+    "correction can make calibrated probabilities much worse. Guarantees of the calibrator do not carry over."
+)
 
 
 def show_new_predictions(after: Method | None) -> None:
@@ -103,7 +113,7 @@ def _show_calibrated(
     predictions = aligned(predictions, calibrator)
     names = getattr(calibrator, "class_names_", None) or predictions.class_names
     if predictions.has & {"vector", "event"}:
-        calibrator = corrected(calibrator, predictions, fitted_on if own else None)
+        calibrator = _corrected(calibrator, predictions, fitted_on if own else None)
     table = applied = applied_frame(calibrator, predictions, names)
     columns, kept = reading.table.columns, ~reading.reports["evaluation"].raw.abstained
     if columns and len(kept) == reading.table.n_rows and kept.sum() == len(table):
@@ -152,3 +162,70 @@ def _say_change(applied: pd.DataFrame, predictions: Announcement) -> None:
         f"{len(applied):,} rows; on average the {what} changes by **{change.mean():.3f}**, "
         f"at most by {change.max():.3f}.{left_out}"
     )
+
+
+def _corrected(calibrator: BaseEstimator, predictions: Scored, calibration: Scored | None) -> BaseEstimator:
+    """Offer the correction; return the calibrator, corrected if the user asks for it.
+
+    `calibration` are the labelled rows of the session that it was fitted on. If it is None, and for P(Y = 1),
+    shares can be given but not estimated.
+    """
+    estimable = "vector" in predictions.has and calibration is not None
+    shown = list(METHODS) if estimable else [AS_BEFORE, KNOWN]
+    method = METHODS[
+        st.segmented_control("Class shares of the new rows", shown, default=AS_BEFORE, required=True)
+    ]
+    if method is None:
+        return calibrator
+    if "vector" in predictions.has and not hasattr(calibrator, "predict_proba"):
+        st.info(
+            "The correction needs a probability for every class. Choose a scaling, or class-wise calibration "
+            "with normalised rows."
+        )
+        return calibrator
+    try:
+        if method == "known":
+            shift = _known(predictions, calibration)
+        else:
+            if calibration.sample_weight is not None:
+                raise InputError(weights_refused("The correction for label shift"))
+            correction = LabelShiftCorrection(method=method)
+            correction.fit(calibrator.predict_proba(calibration.proba), calibration.labels)
+            shift = correction.adapt(calibrator.predict_proba(predictions.proba))
+    except InputError as error:
+        st.info(f"No correction: {ui.escaped(error)}")
+        return calibrator
+    names = predictions.class_names
+    if method != "known":
+        table = shift.frame(names)
+        st.markdown(f"Class shares estimated from {shift.n_target:,} rows. {shift.sentence}")
+        st.dataframe(table.style.format(precision=3), hide_index=True)
+        ui.download(table, "class-shares")
+    st.markdown(ASSUMES)
+    made = label_shift.with_weights(calibrator, shift)
+    st.download_button(
+        "Download the calibrator with this correction",
+        dumps(made, class_names=names if "vector" in predictions.has else None),
+        "corrected.json",
+        "application/json",
+        key="corrected-json",
+    )
+    return made
+
+
+def _known(predictions: Scored, calibration: Scored | None) -> label_shift.LabelShift:
+    """Ask for the shares of the classes, before and among the new rows."""
+    n_classes = len(predictions.class_names)
+    before = np.full(n_classes, 1.0 / n_classes)
+    if calibration is not None:
+        before = np.bincount(calibration.labels, minlength=n_classes) / len(calibration.labels)
+    st.caption(
+        "Enter the class shares that the model was trained on, which undersampling and class weights change, "
+        "and the true shares among the new rows."
+    )
+    shares = pd.DataFrame({"class": predictions.class_names, "before": before, "new": before})
+    edited = st.data_editor(shares, hide_index=True, disabled=["class"], key="known-shares")
+    source, target = (
+        label_shift.as_shares(edited[name], n_classes, None, f"column {name}") for name in ("before", "new")
+    )
+    return label_shift.known_shift(source, target)

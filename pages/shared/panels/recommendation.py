@@ -27,11 +27,6 @@ HELPS = {"better": "helps", "worse": "does not help", "no clear change": "may no
 LEAVE = "Leave the scores as they are."
 
 
-def can_recommend() -> bool:
-    """Whether there are rows to choose a calibrator on, of a kind that can be calibrated."""
-    return dataset().checked.calibration is not None and missing_for("Repair") is None
-
-
 def open_on(key: str, value: object, options: Collection[object] | None = None) -> None:
     """Open a control on a value, until the recommendation is ready or the user chooses another value."""
     if options is not None and st.session_state.get(key) not in options:
@@ -54,9 +49,9 @@ def recommended() -> tuple[Recommendation, str] | None:
     recommendation, it says why.
     """
     opened = st.session_state.pop("opened", {})
-    if not can_recommend():
-        return None
     data = dataset().checked
+    if data.calibration is None or missing_for("Repair") is not None:
+        return None
     try:
         found = when_there(results.TRYING, results.advice, data)
         if found is None:

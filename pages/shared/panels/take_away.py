@@ -70,7 +70,6 @@ def offer_calibrator(
     choices: int = 1,
     kind: Literal["primary", "secondary"] = "secondary",
 ) -> None:
-    """Offer the file of any calibrator."""
     rule = getattr(calibrator, "rule_", None)
     held = "" if rule is None else repr(sorted(vars(rule).items()))
     key = f"{calibrator!r}/{'' if fitted_on is None else fitted_on.fingerprint}/{held}/{choices}"

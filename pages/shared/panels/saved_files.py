@@ -1,4 +1,4 @@
-"""The project file: saved from the Data page, and opened by dropping it there."""
+"""Files that calib wrote, dropped on the Data page: a project, which is saved there, and a summary."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile as File
 
 from calib import InputError
 from calib.files.readers.roles import Roles
+from calib.scale.summary import Summary
 from pages.shared import widgets as ui
 from pages.shared.needs import say_rows_needed
 from pages.shared.panels.preview import taken_for
-from pages.shared.session import Dataset, as_project, dataset, open_project
+from pages.shared.session import Dataset, as_project, dataset, open_project, undo, use
 from pages.shared.uploads import read_once
 
 #: Bytes of data up to which the file is made before anybody asks for it.
@@ -21,6 +22,10 @@ MADE_AT_ONCE = 2_000_000
 #: The file by which a project is recognised in its archive's list, which is at the end.
 LISTED = re.compile(rb"PK\x01\x02.{42}project\.json", re.DOTALL)
 END = 1 << 16
+#: Ending of an uploaded summary's name: its first bytes are the same as in any gzip file.
+SUMMARY_ENDING = ".calib.json.gz"
+#: Most findings that are listed.
+SHOWN = 20
 
 
 def is_project_file(file: File) -> bool:
@@ -85,3 +90,42 @@ def in_words(roles: Roles, *, labels_elsewhere: bool = False) -> str:
         by_role.setdefault(what, []).append(name)
     more = {what: f", ... ({len(names):,} columns)" * (len(names) > 3) for what, names in by_role.items()}
     return "; ".join(f"{what}: {', '.join(names[:3])}{more[what]}" for what, names in by_role.items())
+
+
+def is_summary_file(file: File) -> bool:
+    return bytes(file.getbuffer()[:2]) == b"\x1f\x8b" and file.name.endswith(SUMMARY_ENDING)
+
+
+def show_summary(file: File) -> None:
+    """Use an uploaded summary on every page, and say so."""
+    try:
+        summary = read_once("summary", file)
+        if dataset().evaluation is summary:
+            st.success(
+                "Every page shows this summary. It holds sums, not rows; a page that needs rows says so."
+            )
+            st.button("Undo", on_click=undo, icon=":material/undo:")
+            _show_findings(summary)
+            return
+        if st.session_state.get("summary-used") != file.file_id or st.button(
+            "Use this summary", type="primary"
+        ):
+            st.session_state["summary-used"] = file.file_id
+            source = (
+                f"Summary of {summary.source}" if summary.source else "Summary of rows that are elsewhere"
+            )
+            left_out = f"{summary.n_faulty:,} rows that could not be used were left out"
+            log = (left_out,) if summary.n_faulty else ()
+            use(Dataset(file.name, source, False, None, summary, log=log))
+            st.rerun()
+    except InputError as error:
+        st.error(f"Not opened: {ui.escaped(error)}")
+        st.caption("The data loaded before are still in use.")
+
+
+def _show_findings(summary: Summary) -> None:
+    """List the findings of single rows and of all rows together."""
+    for line in (*summary.findings[:SHOWN], *summary.remarks):
+        st.text(line)
+    if len(summary.findings) > SHOWN:
+        st.caption(f"The first {SHOWN} of {len(summary.findings):,} findings.")
