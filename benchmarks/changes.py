@@ -23,7 +23,7 @@ from scipy.special import ndtr, softmax
 import calib
 from benchmarks.populations import draw_labels, one_class, overconfident, scores
 from benchmarks.simulation import Draws, Table, main
-from calib.stats.arrivals import BLOCK, MOST_OF_UPDATE
+from calib.stats.bets import BLOCK, MOST_OF_UPDATE
 
 #: Shares of the classes among the calibration rows, and where the rows of each class are in the plane.
 SOURCE = np.array([0.7, 0.2, 0.1])

@@ -1,6 +1,6 @@
 """Change random places of calib, one at a time, and list the changes that no test notices.
 
-`python -m tests.mutants calib/stats calib/data --count 200`; `calib/stats/many.py:108` tries each change of a
+`python -m tests.mutants calib/stats calib/data --count 200`; `calib/stats/bets.py:108` tries each change of a
 line. A changed module meets its own tests, its package's, and the examples in its package's docstrings, in a
 copy of the tree. A change that survives either changes no result, or lacks a test.
 """

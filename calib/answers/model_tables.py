@@ -35,10 +35,9 @@ from calib.data.validation import check_level
 from calib.evidence.row_scores import TINY, row_values
 from calib.evidence.rows import Rows
 from calib.evidence.sums import SummedRows
-from calib.stats.bootstrap import PairedInterval, paired_intervals_of
+from calib.stats.bootstrap import PairedInterval, best_of, paired_intervals_of
 from calib.stats.differences import PairedDifference, paired_difference
 from calib.stats.floors import NoiseFloor, noise_floors
-from calib.stats.many import best_of
 from calib.stats.measures import MEASURES, Measure
 
 #: The scores that rank, and the heads of the improvements over the base model.

@@ -21,7 +21,7 @@ from calib.data.times import are_dates
 from calib.data.validation import check_level, plain
 from calib.evidence.group_shares import Shares, shares_of_groups
 from calib.evidence.rows import Rows, Source, as_evidence
-from calib.stats.arrivals import as_times, moment, time_words
+from calib.stats.bets import as_times, moment, time_words
 from calib.stats.floors import discoveries
 from calib.stats.intervals import difference_limits, gap_limits, smallest_alpha
 

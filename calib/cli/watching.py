@@ -21,7 +21,7 @@ from calib.data.times import are_dates
 from calib.files.saved.document import content_of
 from calib.files.saved.monitors import monitor_of
 from calib.files.saved.saving import save
-from calib.stats.arrivals import time_words
+from calib.stats.bets import time_words
 from calib.stats.monitor import Count, Monitor, Unit
 
 #: Options of the first call that a state keeps.

@@ -10,7 +10,7 @@ import pandas as pd
 from calib.answers.time_changes import OverTime
 from calib.base.results import Drawn
 from calib.diagrams import style
-from calib.stats.arrivals import time_words
+from calib.stats.bets import time_words
 from calib.stats.monitor import Monitor
 
 LINE = {"color": style.INK, "width": 2.5}

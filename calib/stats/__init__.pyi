@@ -9,11 +9,8 @@ from .binless import (
     calibration_tests as calibration_tests, combined_test as combined_test,
 )
 from .bootstrap import (
-    Interval as Interval, PairedInterval as PairedInterval, bootstrap_interval as bootstrap_interval,
-    paired_interval as paired_interval,
-)
-from .debiased import (
-    SmoothEstimate as SmoothEstimate, debiased_l2 as debiased_l2, smooth_ece as smooth_ece,
+    Interval as Interval, PairedInterval as PairedInterval, best_set as best_set,
+    bootstrap_interval as bootstrap_interval, paired_interval as paired_interval,
 )
 from .decompositions import (
     CorpCurve as CorpCurve, Decomposition as Decomposition, corp_curve as corp_curve,
@@ -22,8 +19,9 @@ from .decompositions import (
 from .differences import PairedDifference as PairedDifference, paired_difference as paired_difference
 from .effective import EffectiveSample as EffectiveSample, effective_sample as effective_sample
 from .errors import (
-    accuracy as accuracy, brier_score as brier_score, ece as ece, log_loss as log_loss, mce as mce,
-    sharpness as sharpness,
+    SmoothEstimate as SmoothEstimate, accuracy as accuracy, auc as auc, brier_score as brier_score,
+    debiased_l2 as debiased_l2, ece as ece, log_loss as log_loss, mce as mce, sharpness as sharpness,
+    smooth_ece as smooth_ece,
 )
 from .frequencies import wilson_interval as wilson_interval
 from .floors import (
@@ -35,12 +33,10 @@ from .intervals import (
     ErrorInterval as ErrorInterval, error_interval as error_interval,
     measure_interval as measure_interval,
 )
-from .many import best_set as best_set
 from .monitor import Monitor as Monitor
 from .observed import (
     EventCounts as EventCounts, calibration_in_the_large as calibration_in_the_large,
     observed_expected as observed_expected,
 )
-from .roc import auc as auc
 from .smoothed import LoessCurve as LoessCurve, loess_curve as loess_curve
 from .simplex_errors import canonical_ece as canonical_ece

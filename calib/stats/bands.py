@@ -51,12 +51,10 @@ def consistency_band(
 
     Parameters
     ----------
-    y_true, scores, notion, n_bins, strategy, sample_weight, cluster
-        As for `calib.ece`; or `BinaryProblems` alone.
+    y_true, scores, notion, n_bins, strategy, sample_weight, cluster, n_resamples, random_state
+        As for `calib.noise_floor`; or `BinaryProblems` alone.
     level : float in (0, 1)
         Probability that a perfect model's point is inside, for each cell separately.
-    n_resamples, random_state
-        As for `noise_floor`.
     """
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
     cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, variance=True)
@@ -98,14 +96,8 @@ class CalibrationBand(Result):
         floor = low[np.searchsorted(self.score, at, side="right")]
         ceiling = high[np.searchsorted(self.score, at, side="left")]
         # in the gap after a score, its own lower bound holds and the next score's upper bound
-        return float(
-            max(
-                (ceiling - at).max(),
-                (at - floor).max(),
-                (at[1:] - floor[:-1]).max(),
-                (ceiling[1:] - at[:-1]).max(),
-            )
-        )
+        distances = ceiling - at, at - floor, at[1:] - floor[:-1], ceiling[1:] - at[:-1]
+        return float(np.concatenate(distances).max())
 
     def words(self, above: float = 0.5, strong: str = "{}") -> str:
         """Say how close to calibrated the model is above a score; `strong` formats the number."""
@@ -191,13 +183,8 @@ def calibration_band(
     lower, upper = np.zeros(len(score)), np.ones(len(score))
     lower[last] = _lower_bounds(right, size, tail)
     upper[first] = 1.0 - _lower_bounds((size - right)[::-1], size[::-1], tail)[::-1]
-    return CalibrationBand(
-        score=score,
-        lower=np.maximum.accumulate(lower),
-        upper=np.minimum.accumulate(upper[::-1])[::-1],
-        level=float(level),
-        n_groups=len(first),
-    )
+    bounds = np.maximum.accumulate(lower), np.minimum.accumulate(upper[::-1])[::-1]
+    return CalibrationBand(score, *bounds, float(level), len(first))
 
 
 def _lower_bounds(right: np.ndarray, count: np.ndarray, tail: float) -> np.ndarray:

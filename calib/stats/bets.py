@@ -1,4 +1,4 @@
-"""Bets against calibration: their payoffs row by row, and their total worth."""
+"""Bets against calibration: rows as they arrive, in blocks by time, their payoffs, and the total worth."""
 
 from __future__ import annotations
 
@@ -7,30 +7,37 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import logit
 
 from calib.base.exceptions import InputError
+from calib.data.equal_rows import known_clusters, next_mixed
+from calib.data.notions import Notion
+from calib.data.predictions import Announcement, Values
+from calib.data.splits import units_of
+from calib.data.validation import as_groups, numbered, plain
+from calib.evidence.reductions import has_columns, problems_of
 
+#: Fewest rows of a block, and most blocks of one update; a bet may begin after a block.
+BLOCK, MOST_OF_UPDATE = 50, 50
+#: Lowest hashes kept to notice rows that come again, and the largest possible hash.
+REMEMBERED, LARGEST_HASH = 1_000, 2**62 - 1
+#: Words for each kind of times.
+CLOCKS = {"row": "no times", "number": "times that are numbers", "date": "times that are dates"}
 #: Scores are clipped to this distance from 0 and 1 where that is on the safe side; else there is no bet.
 LEAST = 1e-4
-
 #: Equal-width cells of some bets, and of the bounds of reference rows.
 CELLS = 5
-
 #: Moves of the log-odds (of all scores, in a cell, or in proportion to themselves), and their stakes.
 SHIFTS, CELL_SHIFTS, STRETCHES = (0.1, 0.25, 0.5, 1.0, 2.0), (0.4, 1.2), (-0.5, -0.2, 0.25, 1.0)
 SHARES = (0.6, 0.2, 0.2)
-
 #: Largest move of log-odds by a stretch.
 MOST_STRETCHED = 3.0
-
 #: Share of the stake that begins at the first row; half of the rest begins within `HALF` rows.
 FROM_START, HALF = 1.0 / 3.0, 1000.0
-
 #: Logarithm of the worth of a bet before it begins.
 NOTHING = -1e300
-
 #: Exponents that the confidence sequence of a gap is mixed over, for each of two kinds.
 EXPONENTS = 0.9 * 0.5 ** np.arange(14.0)
 
@@ -125,7 +132,6 @@ class Level:
     sums: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
 
     def copy(self) -> Level:
-        """Return a level that changes by itself."""
         arrays = {name: value.copy() for name, value in vars(self).items() if name != "n_first"}
         return Level(n_first=self.n_first, **arrays)
 
@@ -178,5 +184,135 @@ class Level:
         self.sums, self.begun = sums, self.begun // 2
 
     def gap_sums(self, unit: int, blocks: range) -> np.ndarray:
-        """Return the number of bets, the sum and the sum of squares of a unit in some blocks, (3,)."""
         return sum((self.sums[at, unit] for at in blocks if (at, unit) in self.sums), np.zeros(3))
+
+
+class Entries:
+    """Rows of an update as entries (score, outcome) of binary problems, in blocks by time.
+
+    `units` has, by level, the place of each entry's unit, (m,), and the names of the units; `is_closed` says
+    whether there are no other classes; `blocks` are (earliest, latest, rows); `hashes`, (n,) int64, are equal
+    for rows with equal scores, outcomes, groups, clusters and given times; `names` are hashes of the names of
+    declared clusters, and `n_returned` counts rows left out because their cluster came before.
+    """
+
+    def __init__(
+        self,
+        rows: Announcement,
+        notion: Notion,
+        clock: str,
+        times: np.ndarray,
+        groups: Values | None,
+        n_returned: int,
+    ) -> None:
+        self.names = None if rows.cluster is None else hashes_of(rows.cluster)
+        self.n_returned, self.is_closed = n_returned, has_columns(rows)
+        problems, cluster = problems_of(rows, notion), known_clusters(rows)
+        shape, row = problems.shape, problems.rows
+        self.scores, self.outcomes = problems.scores.astype(np.float64), problems.outcomes
+        self.residuals = self.outcomes - self.scores
+        problem = np.repeat(np.arange(shape.n_problems), np.diff(problems.offsets))
+        self.units: dict[str, tuple[np.ndarray, Sequence[str]]] = {}
+        if shape.n_claims == 1:
+            self.units["all"] = np.zeros(len(row), dtype=np.int64), ("",)
+        if shape.n_problems > 1:
+            self.units["class"] = problem, rows.class_names or numbered(shape.n_classes)
+        group = None
+        if groups is not None:
+            group, names = as_groups(groups, len(times))
+            self.units["group"] = group[row], names
+        row_block = _blocks(times, cluster)
+        self.block = row_block[row]
+        self.cluster = None if cluster is None else units_of(cluster, len(times))[row]
+        inside = [times[row_block == number] for number in range(row_block.max() + 1)]
+        self.blocks = [(float(moments.min()), float(moments.max()), len(moments)) for moments in inside]
+        entry = next_mixed(
+            self.scores.view(np.uint64) ^ next_mixed((2 * problem + self.outcomes).astype(np.uint64))
+        )
+        hashes = np.zeros(len(times), dtype=np.uint64)
+        np.add.at(hashes, row, entry)
+        given = None if clock == "row" else times.view(np.uint64)  # rows sent again get other running numbers
+        for further in (given, group, cluster):
+            if further is not None:
+                hashes = next_mixed(hashes ^ next_mixed(further.astype(np.uint64)))
+        self.hashes = (hashes >> np.uint64(2)).astype(np.int64)
+
+    def bets(self, key: np.ndarray) -> Bets:
+        """Return the bets of these entries; a key stands for a unit and a block."""
+        if self.cluster is None:
+            return Bets(key)
+        width = int(self.cluster.max()) + 1
+        pairs, index = np.unique(key * width + self.cluster, return_inverse=True)
+        return Bets(pairs // width, index)
+
+
+def _blocks(times: np.ndarray, cluster: np.ndarray | None) -> np.ndarray:
+    """Return the block of each row, (n,): consecutive rows by time; clusters stay together."""
+    n_blocks = min(max(len(times) // BLOCK, 1), MOST_OF_UPDATE)
+    block = np.empty(len(times), dtype=np.int64)
+    block[np.argsort(times, kind="stable")] = np.arange(len(times)) * n_blocks // len(times)
+    if cluster is None:
+        return block
+    first = pd.Series(block).groupby(cluster).transform("min")
+    return np.unique(first, return_inverse=True)[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Bets:
+    """Bets with one stake each: an entry, or all entries of a cluster."""
+
+    key: np.ndarray  #: (b,) int array: what each bet belongs to
+    index: np.ndarray | None = None  #: (m,) int array: bet of each entry; None if every entry is a bet
+
+    def paid(self, log_factors: np.ndarray) -> np.ndarray:
+        """Return the logarithm of each bet's payoff, the mean payoff of its entries."""
+        return log_factors if self.index is None else np.log(self._means(np.exp(log_factors)))
+
+    def sums(self, residuals: np.ndarray, n_keys: int) -> np.ndarray:
+        means = self._means(residuals)
+        columns = [np.bincount(self.key, each, n_keys) for each in (None, means, means**2)]
+        return np.column_stack(columns).astype(np.float64)
+
+    def _means(self, values: np.ndarray) -> np.ndarray:
+        if self.index is None:
+            return values
+        means: np.ndarray = np.bincount(self.index, values) / np.bincount(self.index)
+        return means
+
+
+def as_times(time: Any, n: int, n_before: int) -> tuple[str, np.ndarray]:
+    """Return the kind of times ("row", "number" or "date") and (n,) float64; dates in seconds since 1970."""
+    if time is None:
+        return "row", np.arange(n_before, n_before + n, dtype=np.float64)
+    column = pd.Series(np.asarray(plain(time))) if np.ndim(time) == 1 else None
+    if column is None or len(column) != n:
+        raise InputError(f"time must hold one value per row: expected shape ({n},), got {np.shape(time)}")
+    if column.isna().any():
+        raise InputError(f"time is missing in row {int(column.isna().argmax())}; give every row its time")
+    if column.dtype.kind in "iuf":
+        return "number", column.to_numpy(np.float64)
+    try:
+        dates = pd.to_datetime(column, format="ISO8601", utc=True).dt.tz_localize(None)
+    except (ValueError, TypeError):
+        raise InputError(
+            f"time must be numbers or dates such as 2026-03-05; got {column.iloc[0]!r} in the first row"
+        ) from None
+    return "date", dates.astype("datetime64[us]").astype(np.int64).to_numpy() / 1e6
+
+
+def moment(time: float, clock: str) -> float | pd.Timestamp:
+    """Return a time as the rows have it: a Timestamp if they have dates."""
+    return pd.Timestamp(time, unit="s") if clock == "date" else float(time)
+
+
+def time_words(time: float | pd.Timestamp | str) -> str:
+    return f"{time:.15g}" if isinstance(time, float) else str(time).removesuffix(" 00:00:00")
+
+
+def hashes_of(ids: np.ndarray) -> np.ndarray:
+    return (next_mixed(ids.view(np.uint64)) >> np.uint64(2)).astype(np.int64)
+
+
+def digest(hashes: np.ndarray) -> int:
+    """Return a hash of rows that does not depend on their order."""
+    return int(next_mixed(np.array([hashes.sum(), len(hashes)], dtype=np.uint64)).sum() >> np.uint64(2))

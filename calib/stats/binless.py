@@ -36,34 +36,42 @@ TITLES: dict[Test, str] = {
 
 #: Verdicts of tests of "the model is calibrated", which estimate no error.
 REJECTED, NOT_REJECTED = "calibration rejected", "calibration not rejected"
-
 #: Most distinct scores for which p-values come from redraws; for more they come from the limit.
 MOST_REDRAWN = 20_000
-
 #: Least distance of a score from 0 and 1 before log-odds.
 CLIP = 2.0**-24
-
 #: Most decimals of scores that count as rounded.
 MAX_DECIMALS = 3
-
 #: Largest standard error of a slope or intercept that counts as determined.
 LARGEST_ERROR = 1_000.0
-
 #: Pairs times redraws in a block of the kernel test.
 KERNEL_WORK = 400_000_000
-
 #: Relative error of sums in single precision; statistics that differ by less are ties.
 ROUNDING = 1e-6
-
 #: If a label has more rows than this in a redraw, on average, matrix products sum the kernel over pairs.
 OFTEN = 16
+#: Most rows of the kernel test, rows that its width comes from (20,000 find no more), and redraws by default.
+MOST_KERNEL_ROWS, WIDTH_ROWS, KERNEL_REDRAWS = 10_000, 500, 199
 
-#: Most rows of the kernel test, and rows that its width comes from: 20,000 rows find no more.
-MOST_KERNEL_ROWS, WIDTH_ROWS = 10_000, 500
+
+class _Tested(Result):
+    """A p-value of "the model is calibrated", and its verdict."""
+
+    p_value: float
+    untold: str | None
+
+    @property
+    def verdict(self) -> str:
+        """`REJECTED` if p is at most `SIGNIFICANCE`, `NOT_REJECTED`, or `untold`."""
+        return self.untold or (REJECTED if self.p_value <= SIGNIFICANCE else NOT_REJECTED)
+
+    @property
+    def _in_brackets(self) -> str:
+        return "" if self.untold else f" ({_chance_words(self.p_value)})"
 
 
 @dataclass(frozen=True, repr=False)
-class CalibrationTest(Result):
+class CalibrationTest(_Tested):
     """The outcome of a test of calibration that needs no bins."""
 
     test: Test  #: "kuiper", "ks", "spiegelhalter" or "skce"
@@ -82,22 +90,13 @@ class CalibrationTest(Result):
         return TITLES[self.test]
 
     @property
-    def verdict(self) -> str:
-        """Return `REJECTED` if p is at most `SIGNIFICANCE`, `NOT_REJECTED`, or `untold`."""
-        return self.untold or (REJECTED if self.p_value <= SIGNIFICANCE else NOT_REJECTED)
-
-    @property
     def words(self) -> str:
         """The result as a sentence without its full stop."""
-        return f"{self.title} {self.statistic:.3g}{_in_brackets(self)}: {self.verdict}"
+        return f"{self.title} {self.statistic:.3g}{self._in_brackets}: {self.verdict}"
 
 
 def _chance_words(p_value: float) -> str:
     return f"p = {p_value:.2g}" if p_value >= 1e-6 else "p < 0.000001"
-
-
-def _in_brackets(test: CalibrationTest | CombinedTest) -> str:
-    return "" if test.untold else f" ({_chance_words(test.p_value)})"
 
 
 @dataclass(frozen=True, repr=False)
@@ -211,10 +210,8 @@ def calibration_test(
                 'test="skce" is about independent rows, and these belong together in clusters; '
                 '"kuiper", "ks" and "spiegelhalter" allow for that'
             )
-        redraws = 199 if n_resamples is None else n_resamples
-        return _kernel_test(evidence, redraws, random_state)
-    found = _redrawn_tests(evidence, notion, [test], n_resamples, random_state)
-    return found[test]
+        return _kernel_test(evidence, KERNEL_REDRAWS if n_resamples is None else n_resamples, random_state)
+    return _redrawn_tests(evidence, notion, [test], n_resamples, random_state)[test]
 
 
 def _redrawn_tests(
@@ -243,18 +240,16 @@ def calibration_tests(
     tests: Sequence[Test] = get_args(Test),
 ) -> list[CalibrationTest]:
     """Return every test of `calibration_test` that applies to the scores."""
-    results: dict[Test, CalibrationTest] = {}
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
     sums: list[Test] = [check_choice(test, get_args(Test), "test") for test in tests if test != "skce"]
-    if sums:
-        results = _redrawn_tests(evidence, None, sums, None, random_state)
+    results = _redrawn_tests(evidence, None, sums, None, random_state) if sums else {}
     if "skce" in tests and _has_pairs(evidence):
-        results["skce"] = _kernel_test(evidence, 199, random_state)
+        results["skce"] = _kernel_test(evidence, KERNEL_REDRAWS, random_state)
     return [results[test] for test in tests if test in results]
 
 
 @dataclass(frozen=True, repr=False)
-class CombinedTest(Result):
+class CombinedTest(_Tested):
     """One answer of several tests of calibration on the same rows."""
 
     n_tests: int  #: Tests
@@ -262,13 +257,8 @@ class CombinedTest(Result):
     untold: str | None  #: Why there is no verdict, such as too few clusters; None if there is
 
     @property
-    def verdict(self) -> str:
-        """`REJECTED` if p is at most `SIGNIFICANCE`, `NOT_REJECTED`, or `untold`."""
-        return self.untold or (REJECTED if self.p_value <= SIGNIFICANCE else NOT_REJECTED)
-
-    @property
     def words(self) -> str:
-        return f"All {self.n_tests} tests together{_in_brackets(self)}: {self.verdict}"
+        return f"All {self.n_tests} tests together{self._in_brackets}: {self.verdict}"
 
 
 def combined_test(
@@ -445,11 +435,9 @@ class PathStatistic:
         return 999 if len(self._score) <= MOST_REDRAWN else 0
 
     def drawing(self, evidence: Evidence) -> tuple[Draw, int]:
-        """Return a function that draws the outcome sums, and its width."""
         return evidence.draw(self.cells, "rows") if self._clustered else draw_sums(self.cells)
 
     def measure(self, sums: np.ndarray) -> np.ndarray:
-        """Return the sizes of the statistics of (C, R) outcome sums, (tests, R)."""
         return np.abs(self._statistics(sums - self._expected[:, None]))
 
     def _statistics(self, differences: np.ndarray) -> np.ndarray:
@@ -594,38 +582,28 @@ def _kernel_test(
     proba = _vectors_of(evidence)
     if proba is None or not isinstance(evidence, Rows):
         raise InputError('test="skce" needs a vector of probabilities per row, each with sum 1')
-    n_samples = len(proba)
-    if n_samples < 2:
+    if len(proba) < 2:
         raise InputError('test="skce" compares pairs of rows; got 1 row')
     generator = random_generator(random_state)
-    order = _drawn_rows(n_samples, generator)
-    return _test_of_pairs(evidence.labels[order], proba[order], n_samples, n_resamples, generator)
+    order = _drawn_rows(len(proba), generator)
+    return _test_of_pairs(evidence.labels[order], proba[order], len(proba), n_resamples, generator)
 
 
-def compared_rows(
-    evidence: Evidence, *, random_state: int = RANDOM_STATE
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return labels and vectors of the rows that "skce" compares; None if it does not apply."""
+def compared_rows(evidence: Evidence) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return labels and vectors of the rows that "skce" compares by default; None if it does not apply."""
     if not _has_pairs(evidence):
         return None
     assert isinstance(evidence, Rows)
     proba = score_matrix(evidence.predictions)
-    order = _drawn_rows(len(proba), random_generator(random_state))
+    order = _drawn_rows(len(proba), random_generator(RANDOM_STATE))
     return evidence.labels[order], proba[order]
 
 
-def kernel_test(
-    labels: np.ndarray,
-    proba: np.ndarray,
-    n_samples: int,
-    *,
-    n_resamples: int = 199,
-    random_state: int = RANDOM_STATE,
-) -> CalibrationTest:
-    """Compute "skce" of `calibration_test` from the `compared_rows` of `n_samples` rows and the same seed."""
-    generator = random_generator(random_state)
+def kernel_test(labels: np.ndarray, proba: np.ndarray, n_samples: int) -> CalibrationTest:
+    """Compute "skce" of `calibration_test` with its defaults from the `compared_rows` of `n_samples` rows."""
+    generator = random_generator(RANDOM_STATE)
     _drawn_rows(n_samples, generator)  # as they were drawn: what is drawn next is then the same, too
-    return _test_of_pairs(labels, proba, n_samples, n_resamples, generator)
+    return _test_of_pairs(labels, proba, n_samples, KERNEL_REDRAWS, generator)
 
 
 def _drawn_rows(n_samples: int, generator: np.random.Generator) -> np.ndarray:
@@ -633,11 +611,7 @@ def _drawn_rows(n_samples: int, generator: np.random.Generator) -> np.ndarray:
 
 
 def _test_of_pairs(
-    labels: np.ndarray,
-    proba: np.ndarray,
-    n_samples: int,
-    n_resamples: int,
-    generator: np.random.Generator,
+    labels: np.ndarray, proba: np.ndarray, n_samples: int, n_resamples: int, generator: np.random.Generator
 ) -> CalibrationTest:
     size = int(np.clip(2 * KERNEL_WORK // (len(labels) * n_resamples), 16, len(labels)))
     blocks = [slice(end - size, end) for end in range(size, len(labels) + 1, size)]
@@ -699,10 +673,9 @@ def _alike(kernel: np.ndarray, drawn: np.ndarray) -> np.ndarray:
     for label in np.flatnonzero(often):
         has = drawn == label
         rows = np.flatnonzero(has.any(axis=1))
+        among = below
         if len(rows) < len(drawn) / 2:
             has, among = has[rows], below[rows][:, rows]
-        else:
-            among = below
         held = has.astype(np.float32)
         same += np.einsum("ij,ij->j", held, among @ held)
     if often[count > 0].all():

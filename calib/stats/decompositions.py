@@ -115,18 +115,9 @@ def decomposition(
         refinement = cells.share @ _entropy(observed)
         calibration = cells.share @ (_cross_entropy(observed, predicted) - _entropy(observed))
         uncertainty = np.mean(_entropy(base))
-    return Decomposition(
-        notion=cells.notion,
-        strategy=cells.strategy,
-        n_bins=cells.n_bins,
-        rule=rule,
-        score=score,
-        calibration=float(calibration),
-        refinement=float(refinement),
-        uncertainty=float(uncertainty),
-        resolution=float(uncertainty - refinement),
-        binning=float(score - calibration - refinement),
-    )
+    rests = uncertainty - refinement, score - calibration - refinement
+    terms = map(float, (score, calibration, refinement, uncertainty, *rests))
+    return Decomposition(*cells.binning, rule, *terms)
 
 
 def corp_curve(
@@ -173,14 +164,8 @@ def corp_curve(
         base_loss = float(share @ loss(rate, np.full(len(rate), base)))
         return CorpTerms(score_loss - curve_loss, base_loss - curve_loss, base_loss)
 
-    return CorpCurve(
-        score=single,
-        frequency=frequency,
-        count=count,
-        weight=weight,
-        brier=terms(lambda truth, at: truth * (1.0 - at) ** 2 + (1.0 - truth) * at**2),
-        log_loss=terms(_cross_entropy),
-    )
+    brier = terms(lambda truth, at: truth * (1.0 - at) ** 2 + (1.0 - truth) * at**2)
+    return CorpCurve(single, frequency, count, weight, brier, terms(_cross_entropy))
 
 
 def _log(probability: np.ndarray) -> np.ndarray:

@@ -20,8 +20,14 @@ from calib.evidence.clusters import even_clusters
 from calib.evidence.reductions import ranked_classes, top_label
 from calib.evidence.row_scores import weighted_mean
 from calib.evidence.rows import Known, Rows, Source, as_pair
-from calib.stats.cluster_squares import MAX_SKEWNESS, ClusterSquares
-from calib.stats.intervals import BETWEEN_ROWS, SquaredGaps, few_clusters_factor, unseen
+from calib.stats.intervals import (
+    BETWEEN_ROWS,
+    MAX_SKEWNESS,
+    ClusterSquares,
+    SquaredGaps,
+    few_clusters_factor,
+    unseen,
+)
 
 #: Factor of the normal quantile, because chances differ more inside some cells than inside others.
 _ALLOWANCE = 1.05
@@ -111,7 +117,7 @@ def paired_difference(
     a = _Side.of(rows_a, notion, n_bins, strategy_a)
     b = _Side.of(rows_b, notion, n_bins, strategy_b)
     difference = a.squared - b.squared
-    if _same(a, b):
+    if all(map(np.array_equal, (a.cell, a.event, a.scores), (b.cell, b.event, b.scores))):
         lower = upper = difference = 0.0
     elif not clusters.independent:
         even = even_clusters(np.bincount(clusters.code), 1.0)
@@ -181,7 +187,6 @@ class _Side:
 
 
 def _events(rows: Rows, problems: BinaryProblems) -> np.ndarray:
-    """Class whose occurrence is the outcome of each entry, claim by claim, row by row."""
     if problems.n_classes == 1:
         return np.zeros(problems.n_samples, dtype=np.int64)
     if problems.notion in TOP_NOTIONS:
@@ -191,15 +196,9 @@ def _events(rows: Rows, problems: BinaryProblems) -> np.ndarray:
     return ranked_classes(score_matrix(rows.predictions), problems.n_claims)[0].T.ravel()
 
 
-def _same(a: _Side, b: _Side) -> bool:
-    pairs = ((a.cell, b.cell), (a.event, b.event), (a.scores, b.scores))
-    return all(np.array_equal(array_a, array_b) for array_a, array_b in pairs)
-
-
 def _limits_of_clusters(a: _Side, b: _Side, z: float) -> tuple[float, float]:
     left, right = a.clusters, b.clusters
-    assert left is not None
-    assert right is not None
+    assert left is not None and right is not None  # noqa: PT018
     linear = left.linear - right.linear
     noise = left.covariance(left) + right.covariance(right) - 2.0 * left.covariance(right)
     variance = max(float(linear @ linear) + max(noise, 0.0), 1e-200)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import pandas as pd
@@ -22,34 +22,21 @@ from calib.data.validation import check_choice, check_norm, random_generator
 from calib.evidence.binning import BinStatistics
 from calib.evidence.clusters import too_few
 from calib.evidence.rows import Evidence, Rows, Source, as_evidence, known_rows
-from calib.evidence.sampling import (
-    Draw,
-    Progress,
-    Sampler,
-    adder,
-    draw_exclusive,
-    redrawn,
-    resample,
-)
+from calib.evidence.sampling import Draw, Progress, Sampler, adder, draw_exclusive, redrawn, resample
 from calib.evidence.sums import SummedRows
 from calib.stats.frequencies import folded_inverse
 from calib.stats.simplex_errors import cell_means, vectors_of
 
 #: Largest p-value of an error "above noise".
 SIGNIFICANCE = 0.05
-
 #: How many of 100 perfect models are within noise.
 CASES = round(100 * (1.0 - SIGNIFICANCE))
-
 #: The two verdicts. No model is ever called calibrated: noise can hide an error.
 ABOVE_NOISE, WITHIN_NOISE = "above noise", "not distinguishable from noise"
-
 #: Largest difference of equal errors: sums of the same terms in another order.
 TIE = 1e-12
-
 #: If at most this share of redraws equals the observed value, each of them counts half.
 HALF_TIES = 0.03
-
 #: An error with a lower-tail p-value up to this is suspiciously low: were the rows used for fitting?
 TOO_LOW = 0.005
 
@@ -146,18 +133,8 @@ class ProblemFloors(Result):
 
     def frame(self) -> pd.DataFrame:
         """Return one row per problem."""
-        return pd.DataFrame(
-            {
-                "problem": self.problem,
-                "label": self.label,
-                "count": self.count,
-                "ece": self.observed,
-                "perfect_mean": self.mean,
-                "perfect_upper": self.upper,
-                "smallest": self.smallest,
-                "p_value": self.p_value,
-            }
-        )
+        names = {"observed": "ece", "mean": "perfect_mean", "upper": "perfect_upper"}
+        return super().frame().drop(columns="weight").rename(columns=names)
 
 
 def noise_floor(
@@ -246,7 +223,6 @@ class GapStatistic:
         self._expected, self._weight = (cells.weight * cells.mean_score)[:, None], cells.weight[:, None]
 
     def measure(self, sums: np.ndarray) -> np.ndarray:
-        """Return what `of_gaps` does, of (C, R) outcome sums."""
         gaps = sums - self._expected
         np.abs(gaps, out=gaps)
         return self.of_gaps(np.divide(gaps, self._weight, out=gaps))
@@ -262,19 +238,13 @@ class FloorStatistic(GapStatistic):
         self._why_not = too_few(evidence.n_clusters)
 
     def floors(self, samples: np.ndarray) -> dict[str, NoiseFloor]:
-        """Return the floors from what `measure` gave."""
         observed = self.of_gaps(np.abs(self.cells.gap)[:, None])[:, 0].tolist()
-        return {
-            name: self.floor_of(metric.metric, at_data, np.sort(redrawn_values))
-            for (name, metric), at_data, redrawn_values in zip(
-                self.metrics.items(), observed, samples, strict=True
-            )
-        }
+        values = zip(self.metrics.items(), observed, np.sort(samples, axis=1), strict=True)
+        return {name: self.floor_of(metric.metric, *each) for (name, metric), *each in values}
 
     def floor_of(self, metric: str, observed: float, samples: np.ndarray) -> NoiseFloor:
-        cells = self.cells
-        about = metric, cells.notion, cells.strategy, cells.n_bins, cells.n_samples
-        return NoiseFloor(*about, observed, samples, cells.is_weighted, self._why_not)
+        about = metric, *self.cells.binning, self.cells.n_samples
+        return NoiseFloor(*about, observed, samples, self.cells.is_weighted, self._why_not)
 
 
 def _floors_of_claims(
@@ -295,21 +265,27 @@ def _floors_of_claims(
     return floors
 
 
+class FloorOptions(TypedDict, total=False):
+    """Cells and redraws of them, as for `noise_floor`."""
+
+    notion: Notion | None
+    n_bins: int
+    strategy: Strategy | None
+    n_resamples: int
+    random_state: int | np.random.Generator | None
+
+
 def problem_floors(
     y_true: Source,
     scores: Scores | None = None,
     *,
-    notion: Notion | None = None,
     owner: np.ndarray | None = None,
-    n_bins: int = N_BINS,
-    strategy: Strategy | None = None,
     fdr: float | None = None,
     among: int | None = None,
     sample_weight: Values | None = None,
     cluster: Values | None = None,
-    n_resamples: int = N_RESAMPLES,
-    random_state: int | np.random.Generator | None = RANDOM_STATE,
     progress: Progress | None = None,
+    **options: Unpack[FloorOptions],
 ) -> ProblemFloors:
     """Compute the noise floor of the ECE of every binary problem (class) at once.
 
@@ -326,55 +302,40 @@ def problem_floors(
         Number of p-values decided together; by default the number of problems with entries.
     """
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
-    cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, variance=True)
-    random = random_generator(random_state)
-    options: dict[str, Any] = {"owner": owner, "progress": progress}
-    floors = _floors_of(cells, evidence.draw_each(cells), n_resamples, random, **options)
+    binning: dict[str, Any] = {"n_resamples": N_RESAMPLES, "random_state": RANDOM_STATE, **options}
+    n_resamples, random = binning.pop("n_resamples"), random_generator(binning.pop("random_state"))
+    cells = evidence.cells(**binning, variance=True)
+    redraws: dict[str, Any] = {"random_state": random, "progress": progress}
+    floors = _floors_of(cells, evidence.draw_each(cells), owner, n_resamples=n_resamples, **redraws)
     if fdr is None:
         return floors
-    among = len(floors.p_value) if among is None else among
-    enough = math.ceil(among / fdr)
-    clearest = floors.p_value <= 5.0 / (n_resamples + 1)
-    settled = np.sum(floors.p_value <= 1.0 / (n_resamples + 1)) / among * fdr >= 1.0 / (n_resamples + 1)
+    least, among = 1.0 / (n_resamples + 1), len(floors.p_value) if among is None else among
+    clearest, enough = floors.p_value <= 5.0 / (n_resamples + 1), math.ceil(among / fdr)
+    settled = np.sum(floors.p_value <= least) / among * fdr >= least
     if enough <= n_resamples or not clearest.any() or settled:
         return floors
     owners = cells.problem if owner is None else owner[cells.problem]
     chosen = np.isin(owners, floors.problem[clearest])
     drawing = evidence.draw_each(cells, chosen)
-    again = _floors_of(cells.of(chosen), drawing, enough, random, **options)
+    again = _floors_of(cells.of(chosen), drawing, owner, n_resamples=enough, **redraws)
     p_value = floors.p_value.copy()
     p_value[clearest] = again.p_value
     return replace(floors, p_value=p_value)
 
 
 def _floors_of(
-    cells: BinStatistics,
-    drawing: tuple[Draw, int],
-    n_resamples: int,
-    random: np.random.Generator,
-    *,
-    owner: np.ndarray | None,
-    progress: Progress | None,
+    cells: BinStatistics, drawing: tuple[Draw, int], owner: np.ndarray | None, **redraws: Any
 ) -> ProblemFloors:
-    """Draw each cell separately, because each problem is judged on its own."""
     owners = cells.problem if owner is None else owner[cells.problem]
     problem, at = np.unique(owners, return_inverse=True)
     weight = np.bincount(at, weights=cells.weight)
     per_problem = adder(at, cells.weight / weight[at])
-    options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random, "progress": progress}
-    (samples,) = redrawn([GapStatistic(cells, lambda gaps: per_problem @ gaps)], *drawing, **options)
+    (samples,) = redrawn([GapStatistic(cells, lambda gaps: per_problem @ gaps)], *drawing, **redraws)
+    label = cells.shape.labels_of(problem) if owner is None else problem
+    count = np.bincount(at, weights=cells.count)
     observed, upper = per_problem @ np.abs(cells.gap), np.quantile(samples, LEVEL, axis=1)
-    return ProblemFloors(
-        problem=problem,
-        label=cells.shape.labels_of(problem) if owner is None else problem,
-        count=np.bincount(at, weights=cells.count).astype(np.int64),
-        weight=weight,
-        observed=observed,
-        mean=samples.mean(axis=1),
-        upper=upper,
-        smallest=smallest_errors(samples, upper, np.bincount(at, cells.count)),
-        p_value=p_values(observed, samples),
-    )
+    errors = observed, samples.mean(axis=1), upper, smallest_errors(samples, upper, count)
+    return ProblemFloors(problem, label, count.astype(np.int64), weight, *errors, p_values(observed, samples))
 
 
 def canonical_noise_floor(
@@ -412,17 +373,9 @@ def canonical_noise_floor(
         return np.asarray(means.share @ np.linalg.norm(gaps, ord=norm, axis=1))
 
     drawn = resample(block, width, n_resamples=n_resamples, random_state=random_state)
-    return NoiseFloor(
-        metric="ece",
-        notion=f"canonical, L{norm}",
-        strategy="cells of the simplex",
-        n_bins=n_cells,
-        n_samples=len(matrix),
-        observed=means.error(norm),
-        samples=np.sort(np.concatenate(drawn)),
-        weighted=evidence.is_weighted,
-        untold=too_few(evidence.n_clusters),
-    )
+    samples, untold = np.sort(np.concatenate(drawn)), too_few(evidence.n_clusters)
+    about = "ece", f"canonical, L{norm}", "cells of the simplex", n_cells, len(matrix)
+    return NoiseFloor(*about, means.error(norm), samples, evidence.is_weighted, untold)
 
 
 def verdict(floor: NoiseFloor, name: str) -> str:
@@ -464,12 +417,10 @@ def smallest_errors(samples: np.ndarray, upper: Any, n_rows: Any, *, largest: bo
 
 
 def error_would_show(least: float) -> str:
-    """Say which true error would show in 80 of 100 such samples, or that none would."""
     return would_show(least, "an error", 3) if least < 1.0 else "these rows are too few for an error to show"
 
 
 def perfect_words(mean: float, upper: float, digits: int = 4, cases: int = CASES) -> str:
-    """Give the mean and the 95 % quantile of the errors of a perfect model of the same size."""
     return (
         f"a perfect model of this size shows {mean:.{digits}f}, at most {upper:.{digits}f} in {cases} of "
         "100 cases"
@@ -510,7 +461,6 @@ class CellMetric:
         return np.asarray((self.adder @ gaps**self.norm) ** (1.0 / self.norm))
 
     def __call__(self, gaps: np.ndarray) -> np.ndarray:
-        """Return the metric of each column of (C, R) absolute gaps."""
         if self.metric == "ece":
             return self.of_claims(gaps).mean(axis=0)
         return (gaps if self.aggregate == "cell" else self.adder @ gaps).max(axis=0)

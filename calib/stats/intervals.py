@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+from scipy import sparse
 from scipy.special import betaincinv, ndtr, ndtri, stdtrit
 
 from calib.base.exceptions import InputError
@@ -28,20 +29,18 @@ from calib.evidence.row_scores import weighted_mean
 from calib.evidence.rows import Evidence, Rows, Source, as_evidence
 from calib.evidence.sums import SummedRows
 from calib.stats.bootstrap import bootstrap_interval, with_unseen_errors
-from calib.stats.cluster_squares import MAX_SKEWNESS, ClusterSquares
 from calib.stats.floors import CellMetric
 from calib.stats.frequencies import binomial_deviation, folded_inverse, wilson_interval
 from calib.stats.measures import MEASURES, Measure
 
 #: Fewest expected outcomes of either kind in a cell that may show a gap beyond noise.
 _ENOUGH = 3.0
-
 #: Shares of the outcomes' variance that differences between the chances of a cell's rows may cause.
 BETWEEN_ROWS = (0.0, 0.25, 0.5, 0.75, 1.0)
-
 #: Fewest clusters with the rarer outcome that show a correlation, and the quantile of it that counts.
 _ENOUGH_CLUSTERS, _CORRELATED = 5, 0.85
-
+#: Largest skewness that intervals allow for: of a quadratic form that one number dominates.
+MAX_SKEWNESS = 2.0
 #: Smallest p-value that `smallest_alpha` tells apart from 0.
 SMALLEST_P = 1e-15
 
@@ -126,18 +125,8 @@ def error_interval(
     limits = _l1_limits if norm == 1 else _l2_limits
     observed, estimate, lower, upper = limits(evidence, cells, z)
     lower, upper = min(max(lower, 0.0), 1.0), min(upper, 1.0)
-    return ErrorInterval(
-        notion=cells.notion,
-        strategy=cells.strategy,
-        n_bins=cells.n_bins,
-        n_samples=cells.n_samples,
-        norm=norm,
-        observed=float(observed),
-        estimate=float(min(max(estimate, lower), upper)),
-        lower=float(lower),
-        upper=float(upper),
-        level=level,
-    )
+    numbers = float(observed), float(min(max(estimate, lower), upper)), float(lower), float(upper)
+    return ErrorInterval(*cells.binning, cells.n_samples, norm, *numbers, level)
 
 
 def _l1_limits(evidence: Evidence, cells: BinStatistics, z: float) -> tuple[float, float, float, float]:
@@ -336,7 +325,6 @@ def gap_limits(shares: Shares, alpha: np.ndarray | float) -> tuple[np.ndarray, n
 def difference_limits(
     a: Shares, b: Shares, correlation: np.ndarray, alpha: np.ndarray | float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of the intervals, of coverage 1 - alpha, of a's gaps minus b's."""
     first, second = ((side.gap, *gap_limits(side, alpha)) for side in (a, b))
     return combined_difference(first, second, correlation)[1:]
 
@@ -420,7 +408,6 @@ def beyond_noise(cells: BinStatistics, least: int = 1) -> np.ndarray:
 
 
 def frequency_interval(cells: BinStatistics) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of each frequency's 95 % Wilson interval, of the effective rows."""
     return wilson_interval(cells.mean_outcome, cells.effective)
 
 
@@ -437,7 +424,6 @@ def mean_limits(
 def binomial_limits(
     right: np.ndarray, count: np.ndarray, alpha: float | np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of Clopper-Pearson intervals, each missing with a chance of at most `alpha`."""
     wrong = count - right
     low = np.where(right > 0, betaincinv(np.maximum(right, 1e-9), wrong + 1.0, alpha / 2.0), 0.0)
     high = np.where(wrong > 0, 1.0 - betaincinv(np.maximum(wrong, 1e-9), right + 1.0, alpha / 2.0), 1.0)
@@ -604,22 +590,63 @@ class SquaredGaps(Result):
         share = share / max(share.sum(), 1e-300)
         variance = _mean_variance(count, mean_score, mean_outcome, spread)
         squared = float(share @ ((weight**2 * gap**2 - squares) / pairs))
+        between = float(cells.share @ cells.gap**2) - squared
         excess = 1.0 if cells.n_claims == 1 else 2.0
-        return cls(
-            cell=cell,
-            count=count,
-            share=share,
-            mean_score=mean_score,
-            mean_outcome=mean_outcome,
-            gap=gap,
-            weight=weight,
-            pairs=pairs,
-            variance=variance,
-            squared=squared,
-            between=float(cells.share @ cells.gap**2) - squared,
-            degenerate=excess * 2.0 * float((share * variance) ** 2 @ noisy_pairs),
-            excess=excess,
+        degenerate = excess * 2.0 * float((share * variance) ** 2 @ noisy_pairs)
+        of_cells = cell, count, share, mean_score, mean_outcome, gap, weight, pairs, variance
+        return cls(*of_cells, squared, between, degenerate, excess)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClusterSquares(Result):
+    """The debiased squared l2 error of cells whose rows come from clusters, and how it varies.
+
+    With e and w the sums of outcome - score and of weights of a cluster in a cell, its squared gap is the
+    mean of e e' over pairs of different clusters, divided by mean w w'.
+    """
+
+    #: The estimate, which can be negative, and the plug-in estimate
+    squared: float
+    mean_square: float
+    #: (G,) float64 array: the contribution of each cluster to the estimate, through the gaps of its cells
+    linear: np.ndarray
+    #: (G, C) csr_array: scaled residuals of each cluster in each cell
+    noise: Any
+
+    @classmethod
+    def of(cls, problems: BinaryProblems, cells: BinStatistics, clusters: Clusters) -> ClusterSquares:
+        cluster, n_cells = clusters.code[problems.rows], len(cells.count)
+        weight = problems.weights
+        residual = weight * (problems.outcomes - problems.scores.astype(np.float64))
+        cell = cells.of_entries
+        key, at = np.unique(cluster * n_cells + cell, return_inverse=True)
+        group, cell = np.divmod(key, n_cells)
+        e, w = np.bincount(at, residual), np.bincount(at, weight)
+        total, square = np.bincount(cell, w), np.bincount(cell, w * w)
+        pairs = total**2 - square
+        has_pairs = pairs > 1e-9 * total**2
+        share = np.where(has_pairs, total, 0.0) / max(float(total[has_pairs].sum()), 1e-300)
+        pairs = np.where(has_pairs, pairs, 1.0)
+        sums = np.bincount(cell, e)
+        gap = sums / total
+        squared = float(share @ ((sums**2 - np.bincount(cell, e * e)) / pairs))
+        apart = e - gap[cell] * w
+        n_clusters = clusters.n_clusters
+        more = np.sqrt(clusters.few)  # one mean is taken off in each cell
+        noise = sparse.csr_array(
+            (more * np.sqrt(share / pairs)[cell] * apart, (group, cell)), shape=(n_clusters, n_cells)
         )
+        linear = more * np.bincount(group, (2.0 * share * gap / total)[cell] * apart, n_clusters)
+        return cls(squared, float(share @ gap**2), linear, noise)
+
+    def covariance(self, other: ClusterSquares) -> float:
+        a, b = self.noise, other.noise
+        if a.shape[0] <= min(a.shape[1], b.shape[1]):
+            whole = float(((a @ a.T) * (b @ b.T)).sum())
+        else:
+            whole = float(((a.T @ b) ** 2).sum())
+        own = (a * a).sum(axis=1) @ (b * b).sum(axis=1)
+        return 2.0 * max(whole - float(own), 0.0)
 
 
 def _mean_variance(

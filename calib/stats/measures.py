@@ -24,7 +24,6 @@ class Measure:
     metric: Metric  #: {"ece", "mce", "accuracy", "auc", "brier", "log_loss"}: the estimator
     #: What an error conditions on; for a score, "top-label" means that the predicted class is right
     notion: Notion | None
-    about: str  #: Its meaning, in one sentence
     aggregate: str = "cell"  #: {"cell", "bin"}: for an MCE, as in `calib.mce`
     #: Ingredients of `calib.data.kinds`, one of which predictions must have; by default what its notion needs
     needs: tuple[str, ...] = ()
@@ -41,8 +40,12 @@ class Measure:
         return lacks(source, asked) if isinstance(source, (Kind, str)) else source.lacks(asked)
 
     @property
+    def about(self) -> str:
+        """Its meaning, in one sentence."""
+        return _ABOUT[self.key]
+
+    @property
     def higher_is_better(self) -> bool:
-        """Whether higher is better."""
         return self.metric in ("accuracy", "auc")
 
     def value(self, evidence: Evidence, *, cells: BinStatistics | None = None, **bins: Any) -> float:
@@ -81,125 +84,45 @@ _WHOLE = ("vector", "event", "every label")
 MEASURES: dict[str, Measure] = {
     measure.key: measure
     for measure in (
-        Measure(
-            "accuracy",
-            "Accuracy",
-            "accuracy",
-            "top-label",
-            "Share of rows whose predicted class is right.",
-            needs=("confidence", "event"),
-        ),
-        Measure(
-            "auc",
-            "AUC of P(Y = 1)",
-            "auc",
-            "class-wise",
-            "Chance that P(Y = 1) is higher for a row with Y = 1 than for one with Y = 0.",
-            needs=("event",),
-        ),
-        Measure(
-            "cw_auc",
-            "AUC, one against rest",
-            "auc",
-            "class-wise",
-            "Mean over classes of the AUC of each class's score; classes that are never true are left out.",
-            needs=("scores",),
-        ),
-        Measure(
-            "top_auc",
-            "AUC, top label",
-            "auc",
-            "confidence",
-            "Chance that a row with the right predicted class has a higher confidence than a wrong row; not "
-            "comparable with an AUC of P(Y = 1).",
-            needs=("confidence",),
-        ),
-        Measure(
-            "conf_ece",
-            "conf-ECE",
-            "ece",
-            "confidence",
-            "Mean gap between confidence and accuracy, all classes pooled.",
-        ),
-        Measure(
-            "tl_ece",
-            "TL-ECE",
-            "ece",
-            "top-label",
-            "The same gap for each predicted class separately: the error for a user who is told the class.",
-        ),
-        Measure(
-            "tl_mce_cell",
-            "TL-MCE (cell)",
-            "mce",
-            "top-label",
-            "Largest gap of a (predicted class, bin) cell: the definition.",
-        ),
-        Measure(
-            "tl_mce_bin",
-            "TL-MCE (bin)",
-            "mce",
-            "top-label",
-            "Largest gap of a bin, averaged over predicted classes, as in the paper's tables.",
-            "bin",
-        ),
-        Measure(
-            "cw_ece",
-            "CW-ECE",
-            "ece",
-            "class-wise",
-            "Mean over classes of the gap of each class's score, whether or not it is the highest.",
-        ),
-        Measure(
-            "top_brier",
-            "Brier, top label",
-            "brier",
-            "top-label",
-            "Squared error of the event that the predicted class is right; comparable across all methods.",
-            needs=("confidence",),
-        ),
-        Measure(
-            "top_log_loss",
-            "Log loss, top label",
-            "log_loss",
-            "top-label",
-            "Log loss (nats) of the event that the predicted class is right.",
-            needs=("confidence",),
-        ),
-        Measure(
-            "brier",
-            "Brier",
-            "brier",
-            None,
-            "Squared distance between the vector and the outcome.",
-            needs=_WHOLE,
-        ),
-        Measure("log_loss", "Log loss", "log_loss", None, "Log loss (nats) of the true class.", needs=_WHOLE),
-        Measure(
-            "ece",
-            "ECE of P(Y = 1)",
-            "ece",
-            "class-wise",
-            "Mean gap between P(Y = 1) and how often Y is 1.",
-            needs=("event",),
-        ),
-        Measure(
-            "mce",
-            "MCE of P(Y = 1)",
-            "mce",
-            "class-wise",
-            "Largest gap of a bin of P(Y = 1).",
-            needs=("event",),
-        ),
-        Measure(
-            "conf_mce",
-            "conf-MCE",
-            "mce",
-            "confidence",
-            "Largest gap of a bin of confidence, classes pooled.",
-            listed=False,
-        ),
+        Measure("accuracy", "Accuracy", "accuracy", "top-label", needs=("confidence", "event")),
+        Measure("auc", "AUC of P(Y = 1)", "auc", "class-wise", needs=("event",)),
+        Measure("cw_auc", "AUC, one against rest", "auc", "class-wise", needs=("scores",)),
+        Measure("top_auc", "AUC, top label", "auc", "confidence", needs=("confidence",)),
+        Measure("conf_ece", "conf-ECE", "ece", "confidence"),
+        Measure("tl_ece", "TL-ECE", "ece", "top-label"),
+        Measure("tl_mce_cell", "TL-MCE (cell)", "mce", "top-label"),
+        Measure("tl_mce_bin", "TL-MCE (bin)", "mce", "top-label", aggregate="bin"),
+        Measure("cw_ece", "CW-ECE", "ece", "class-wise"),
+        Measure("top_brier", "Brier, top label", "brier", "top-label", needs=("confidence",)),
+        Measure("top_log_loss", "Log loss, top label", "log_loss", "top-label", needs=("confidence",)),
+        Measure("brier", "Brier", "brier", None, needs=_WHOLE),
+        Measure("log_loss", "Log loss", "log_loss", None, needs=_WHOLE),
+        Measure("ece", "ECE of P(Y = 1)", "ece", "class-wise", needs=("event",)),
+        Measure("mce", "MCE of P(Y = 1)", "mce", "class-wise", needs=("event",)),
+        Measure("conf_mce", "conf-MCE", "mce", "confidence", listed=False),
     )
+}
+
+#: The meaning of each, in one sentence.
+_ABOUT = {
+    "accuracy": "Share of rows whose predicted class is right.",
+    "auc": "Chance that P(Y = 1) is higher for a row with Y = 1 than for one with Y = 0.",
+    "cw_auc": "Mean over classes of the AUC of each class's score; classes that are never true are left out.",
+    "top_auc": "Chance that a row with the right predicted class has a higher confidence than a wrong row; "
+    "not comparable with an AUC of P(Y = 1).",
+    "conf_ece": "Mean gap between confidence and accuracy, all classes pooled.",
+    "tl_ece": "The same gap for each predicted class separately: the error for a user who is told the class.",
+    "tl_mce_cell": "Largest gap of a (predicted class, bin) cell: the definition.",
+    "tl_mce_bin": "Largest gap of a bin, averaged over predicted classes, as in the paper's tables.",
+    "cw_ece": "Mean over classes of the gap of each class's score, whether or not it is the highest.",
+    "top_brier": "Squared error of the event that the predicted class is right; comparable across all "
+    "methods.",
+    "top_log_loss": "Log loss (nats) of the event that the predicted class is right.",
+    "brier": "Squared distance between the vector and the outcome.",
+    "log_loss": "Log loss (nats) of the true class.",
+    "ece": "Mean gap between P(Y = 1) and how often Y is 1.",
+    "mce": "Largest gap of a bin of P(Y = 1).",
+    "conf_mce": "Largest gap of a bin of confidence, classes pooled.",
 }
 
 #: The expected calibration error of each notion of several classes that has a name.

@@ -14,29 +14,32 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
 from calib.base.results import Result
-from calib.data.equal_rows import known_clusters
 from calib.data.kinds import check_equal_rows
 from calib.data.notions import TOP_K_NOTIONS, Notion
 from calib.data.predictions import Announcement, Scores, Values
-from calib.data.validation import as_groups, check_alpha, check_choice, check_not_negative, plain
-from calib.evidence.reductions import has_columns, problems_of
+from calib.data.validation import check_alpha, check_choice, check_not_negative, plain
 from calib.evidence.rows import Source, known_rows
-from calib.stats.arrivals import (
+from calib.stats.bets import (
+    CELLS,
     CLOCKS,
     LARGEST_HASH,
     REMEMBERED,
+    STAKE,
     Entries,
+    Level,
     as_times,
+    begun_by,
+    cell_of,
     digest,
+    gap_bounds,
     hashes_of,
+    log_factors,
     moment,
     time_words,
 )
-from calib.stats.bets import CELLS, STAKE, Level, begun_by, cell_of, gap_bounds, log_factors
 
 #: Most blocks of rows whose sums are kept; neighbours are then joined.
 MOST_BLOCKS = 256
-
 #: Largest logarithm shown as a number, and most classes and groups in a sentence.
 MOST_LOG, MOST_NAMED = 690.0, 5
 
@@ -74,14 +77,17 @@ def _one_at_a_time(change: F) -> F:
 
 @dataclass(frozen=True)
 class Block:
-    """A block of rows."""
-
     #: Earliest and latest time of the rows, in the unit of `Monitor.clock`
     first: float
     last: float
     n_rows: int
     log_evidence: float  #: Logarithm of the evidence after them
     batch: str  #: Id of the update of its first row
+
+    @classmethod
+    def joined(cls, blocks: Sequence[Block]) -> Block:
+        first, last, n_rows, worth, batch = zip(*(vars(block).values() for block in blocks), strict=True)
+        return cls(min(first), max(last), sum(n_rows), worth[-1], batch[0])
 
 
 @dataclass(frozen=True)
@@ -355,7 +361,8 @@ class Monitor(Result):
             for state, sums, factors in taken:
                 state.bet(first + block, sums[block], factors[block])
             name = f"update {len(self.seen) + 1}" if batch is None else batch
-            self.blocks.append(Block(earliest, latest, n_rows, self._log_mean(), name))
+            worth = [np.log(share) + self.levels[level].log_mean() for level, share in self._shares().items()]
+            self.blocks.append(Block(earliest, latest, n_rows, float(np.logaddexp.reduce(worth)), name))
             self.largest = max(self.largest, self.log_evidence)
         self.n_rows += sum(n_rows for _, _, n_rows in rows.blocks)
         self.n_returned += rows.n_returned
@@ -366,16 +373,7 @@ class Monitor(Result):
             self.clusters = np.unique(np.concatenate([known, rows.names]))
         while len(self.blocks) > MOST_BLOCKS:
             pairs = [self.blocks[at : at + 2] for at in range(0, len(self.blocks), 2)]
-            self.blocks = [
-                Block(
-                    min(block.first for block in pair),
-                    max(block.last for block in pair),
-                    sum(block.n_rows for block in pair),
-                    pair[-1].log_evidence,
-                    pair[0].batch,
-                )
-                for pair in pairs
-            ]
+            self.blocks = [Block.joined(pair) for pair in pairs]
             for state in self.levels.values():
                 state.halve()
         return self
@@ -410,16 +408,8 @@ class Monitor(Result):
         sums = state.gap_sums(unit, range(begun, len(self.blocks)))
         before = state.gap_sums(unit, range(begun))[0]
         share = begun_by(before + state.sums[begun, unit][0]) - begun_by(before) if since_alarm else 1.0
-        lower, upper = gap_bounds(sums, self.alpha * float(share))
-        return MonitoredGap(
-            level,
-            name,
-            int(sums[0]),
-            sums[1] / max(sums[0], 1.0),
-            lower,
-            upper,
-            self._begin(self.blocks[begun]),
-        )
+        mean, bounds = sums[1] / max(sums[0], 1.0), gap_bounds(sums, self.alpha * float(share))
+        return MonitoredGap(level, name, int(sums[0]), mean, *bounds, self._begin(self.blocks[begun]))
 
     def units(self) -> list[Unit]:
         """Return all rows, each class and each group: evidence, gap, and whether it is named."""
@@ -511,11 +501,6 @@ class Monitor(Result):
             return dict.fromkeys(others, 1.0 / len(others))
         return {"all": 0.5 if others else 1.0} | {level: 0.5 / len(others) for level in others}
 
-    def _log_mean(self) -> float:
-        shares = self._shares()
-        each = [np.log(shares[level]) + state.log_mean() for level, state in self.levels.items()]
-        return float(np.logaddexp.reduce(each))
-
     def _allowed(
         self, level: str, names: Sequence[str], unit: np.ndarray, scores: np.ndarray
     ) -> tuple[Any, Any]:
@@ -541,43 +526,30 @@ class Monitor(Result):
                 if self.by is None
                 else f"pass groups=, the {self.by} of each row"
             )
-        known = None if scores is None else _labelled_rows(y)
-        if known is None:
-            rows = known_rows(y, scores, None, cluster)
-        else:
-            self.n_unlabelled += int((~known).sum())
-            if not known.any():
+        labels = np.empty(0) if scores is None else np.asarray(plain(y))
+        if labels.ndim == 1 and (missing := pd.isna(labels)).any():
+            self.n_unlabelled += int(missing.sum())
+            if missing.all():
                 return None
-            some = (
+            known, y = ~missing, np.asarray(labels[~missing].tolist())
+            scores = (
                 scores.take(known) if isinstance(scores, Announcement) else np.asarray(plain(scores))[known]
             )
-            labels = np.asarray(plain(y))[known].tolist()
             time, groups, cluster = (
                 None if given is None else np.asarray(given)[known] for given in (time, groups, cluster)
             )
-            rows = known_rows(np.asarray(labels), some, None, cluster)
+        rows = known_rows(y, scores, None, cluster)
         check_equal_rows(rows, "A monitor")
-        n_given, declared = rows.n_samples, rows.cluster
-        if declared is not None:
-            new = self._is_new(declared)
+        n_given = rows.n_samples
+        if rows.cluster is not None:
+            new = self._is_new(rows.cluster)
             time, groups = (None if given is None else np.asarray(given)[new] for given in (time, groups))
-            rows, declared = rows.take(new), declared[new]
+            rows = rows.take(new)
         clock, times = as_times(time, rows.n_samples, self._n_counted)
         if self.blocks and clock != self.clock:
             raise InputError(f"earlier rows have {CLOCKS[self.clock]}, these have {CLOCKS[clock]}")
-        problems = problems_of(rows, self.notion)
         self.clock = clock
-        return Entries(
-            problems,
-            rows.class_names or [str(code) for code in range(problems.shape.n_classes)],
-            has_columns(rows),
-            clock,
-            times,
-            None if groups is None else as_groups(groups, rows.n_samples),
-            known_clusters(rows),
-            None if declared is None else hashes_of(declared),
-            n_given - rows.n_samples,
-        )
+        return Entries(rows, self.notion, clock, times, groups, n_given - rows.n_samples)
 
     @property
     def _n_counted(self) -> int:
@@ -619,10 +591,3 @@ def _check_line(text: str, name: str) -> str:
             f"{name} must be a printable line of 1 to {LONGEST_LINE - 1:,} characters; got {text!r}"
         )
     return text
-
-
-def _labelled_rows(y: Source) -> np.ndarray | None:
-    """Return which rows have a label, (n,) bool; None if all have one."""
-    labels = np.asarray(plain(y))
-    known = ~pd.isna(labels)
-    return None if labels.ndim != 1 or known.all() else known

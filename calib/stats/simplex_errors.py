@@ -16,8 +16,6 @@ from calib.evidence.rows import Source, known_rows
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CellMeans(Result):
-    """Mean prediction and label frequencies of each occupied cell."""
-
     cell: np.ndarray  #: (m,) int64 array: cell numbers, ascending
     count: np.ndarray  #: (m,) int64 array: rows in each
     weight: np.ndarray  #: (m,) array: sum of their weights; `count` if rows are unweighted
@@ -30,7 +28,6 @@ class CellMeans(Result):
         return self.weight / self.weight.sum()
 
     def distance(self, norm: int = 1) -> np.ndarray:
-        """Return the L1 or L2 distance between label frequencies and mean prediction, (m,)."""
         if self.observed is None:
             raise InputError("the calibration error needs the true labels; got None")
         if norm not in (1, 2):
@@ -43,7 +40,6 @@ class CellMeans(Result):
 
 
 def vectors_of(rows: Announcement) -> np.ndarray:
-    """Return the (n, L) vectors of predictions."""
     if not isinstance(rows, Predictions):
         raise InputError(
             f"canonical calibration is about a probability for every class; got a {type(rows).__name__}"

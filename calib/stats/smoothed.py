@@ -21,10 +21,8 @@ from calib.evidence.sampling import resample
 
 #: Share of the rows in the window of each local line, and distance of two lines over the range of the scores.
 SPAN, STEP = 2.0 / 3.0, 0.01
-
 #: Most distinct scores; more are averaged in runs of neighbours.
 MOST_SCORES = 5_000
-
 #: Most distinct scores of redraws, else bins of equal mass; and redraws.
 MOST_REDRAWN, N_REDRAWS = 2_000, 200
 

@@ -19,7 +19,7 @@ from calib.data.defaults import N_BINS
 from calib.diagrams.reliability_diagrams import cell_words
 from calib.diagrams.slice_maps import slice_heat
 from calib.evidence.rows import Rows
-from calib.stats.arrivals import time_words
+from calib.stats.bets import time_words
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
 from pages.shared.isolation import reader

@@ -22,8 +22,7 @@ from calib.files.saved.fields import (
     text,
     whole,
 )
-from calib.stats.arrivals import CLOCKS, LARGEST_HASH, REMEMBERED
-from calib.stats.bets import CELLS, STAKE, Level
+from calib.stats.bets import CELLS, CLOCKS, LARGEST_HASH, REMEMBERED, STAKE, Level
 from calib.stats.monitor import CHANGING, LONGEST_LINE, MOST_BLOCKS, Block, Count, Monitor
 
 FORMAT, VERSION = "calib-monitor", 1

@@ -49,7 +49,7 @@ CALLS = {
     "calibration_by_centre": ((EVENT,), {"centre": SITES}),
     "calibration_slope": ((EVIDENCE,), {}),
     "calibration_tests": ((EVIDENCE,), {"tests": ("kuiper", "spiegelhalter")}),
-    "kernel_test": ((LABELS, PROBA, len(LABELS)), {"n_resamples": 20}),
+    "kernel_test": ((LABELS, PROBA, len(LABELS)), {}),
     "canonical_noise_floor": ((EVIDENCE,), {"cells": ROWS.label, "n_resamples": 20, "random_state": 0}),
     "confirm_choice": ((Rows(EVALUATION), Rows(EVALUATION)), {}),
     "choose_actions": ((EVIDENCE,), {"costs": 1.0 - np.eye(3)}),
