@@ -20,8 +20,8 @@ from calib.calibrators.curves import Logistic
 from calib.calibrators.effort import fit_seconds
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
-from calib.calibrators.ridge_choice import CROSS_VALIDATED
 from calib.calibrators.scaling import VectorScaling
+from calib.calibrators.softmax_fit import CROSS_VALIDATED
 from calib.data.defaults import RANDOM_STATE
 from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import Announcement, Predictions, Scores, Values

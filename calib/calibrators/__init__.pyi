@@ -17,12 +17,10 @@ from .label_shift import (
 )
 from .multiclass import Fallback as Fallback, MulticlassToBinary as MulticlassToBinary
 from .scaling import (
-    DirichletScaling as DirichletScaling, TemperatureScaling as TemperatureScaling,
+    DirichletScaling as DirichletScaling, StructuredMatrixScaling as StructuredMatrixScaling,
+    StructuredVectorScaling as StructuredVectorScaling, TemperatureScaling as TemperatureScaling,
     VectorScaling as VectorScaling,
 )
 from .spline import SplineCalibration as SplineCalibration
-from .structured import (
-    StructuredMatrixScaling as StructuredMatrixScaling, StructuredVectorScaling as StructuredVectorScaling,
-)
 from .top_versus_all import TopVersusAllScaling as TopVersusAllScaling
 from .venn_abers import VennAbersCalibration as VennAbersCalibration

@@ -126,7 +126,6 @@ class IsotonicCalibration(BinaryCalibrator):
 
     @property
     def curve_(self) -> Lines:
-        """The fitted curve."""
         return Lines(self.scores_, self.values_)
 
 
@@ -172,7 +171,6 @@ class PlattScaling(BinaryCalibrator):
 
     @property
     def curve_(self) -> Logistic:
-        """The fitted curve."""
         return Logistic(self.slope_, self.slope_, self.intercept_)
 
 
@@ -210,7 +208,6 @@ class BetaCalibration(BinaryCalibrator):
 
     @property
     def curve_(self) -> Logistic:
-        """The fitted curve."""
         return Logistic(self.a_, self.b_, self.c_)
 
 

@@ -101,16 +101,6 @@ class FittedPair:
         return completed(scores, top.label, top.confidence)
 
 
-def _check_together(splits: list[tuple[Any, Any]], cluster: np.ndarray) -> None:
-    for number, (train, test) in enumerate(splits):
-        divided = np.intersect1d(cluster[train], cluster[test])
-        if len(divided):
-            raise InputError(
-                f"fold {number} of cv divides {len(divided):,} clusters between estimator and calibrator; "
-                "give cv as an int, or a splitter that keeps its groups together, such as GroupKFold"
-            )
-
-
 class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, Fittable):
     """A classifier whose probabilities go through a calibrator.
 
@@ -375,11 +365,8 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, Fittable):
             return [(nothing, np.arange(len(labels)))]
         if self.cv is None:
             return [self._divide(labels, cluster)]
-        from sklearn.model_selection import (
-            LeaveOneOut,
-            StratifiedGroupKFold,
-            check_cv,
-        )  # half of scikit-learn
+        # half of scikit-learn
+        from sklearn.model_selection import LeaveOneOut, StratifiedGroupKFold, check_cv
 
         by_cluster = cluster is not None and isinstance(self.cv, (int, np.integer))
         cv = StratifiedGroupKFold(self.cv) if by_cluster else check_cv(self.cv, labels, classifier=True)
@@ -396,8 +383,13 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, Fittable):
             if (n_clusters := len(np.unique(cluster))) < n_folds:
                 raise InputError(f"cv makes {n_folds} folds of {n_clusters} clusters; use fewer folds")
         splits = list(cv.split(X, labels, **params))
-        if cluster is not None:
-            _check_together(splits, cluster)
+        for number, (train, test) in enumerate(splits):
+            if cluster is not None and len(divided := np.intersect1d(cluster[train], cluster[test])):
+                raise InputError(
+                    f"fold {number} of cv divides {len(divided):,} clusters between estimator and "
+                    "calibrator; give cv as an int, or a splitter that keeps its groups together, such as "
+                    "GroupKFold"
+                )
         for number, (_, test) in enumerate(splits if self.ensemble else ()):
             n_rows, n_classes = len(labels[test]), len(np.unique(labels[test]))
             if n_rows < MIN_FOLD_ROWS or n_classes < min(2, len(classes)):

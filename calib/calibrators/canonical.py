@@ -159,16 +159,13 @@ class GridScheme(SimplexScheme):
     def ways_left(self) -> np.ndarray:
         """Count the tuples from a column on, by the sum of the entries before it, (L, cells) int64."""
         low, high = max(0, self.cells + 1 - self.n_classes_), self.cells - 1
-        return np.array(
-            [
-                [
-                    _bounded_sums(width, high - spent) - _bounded_sums(width, low - 1 - spent)
-                    for spent in range(self.cells)
-                ]
-                for width in range(self.n_classes_, 0, -1)
-            ],
-            dtype=np.int64,
-        )
+
+        def ways(width: int, spent: int) -> int:
+            return _bounded_sums(width, high - spent) - _bounded_sums(width, low - 1 - spent)
+
+        widths = range(self.n_classes_, 0, -1)
+        table = [[ways(width, spent) for spent in range(self.cells)] for width in widths]
+        return np.array(table, dtype=np.int64)
 
     def count_cells(self, n_classes: int) -> int:
         """Return the number of cells for L classes."""

@@ -21,10 +21,15 @@ from calib.calibrators.foreign import ForeignCalibrator
 from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.label_shift import CorrectedCalibrator, CorrectedScores
 from calib.calibrators.multiclass import MulticlassToBinary
-from calib.calibrators.ridge_choice import CROSS_VALIDATED
-from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
+from calib.calibrators.scaling import (
+    DirichletScaling,
+    StructuredMatrixScaling,
+    StructuredVectorScaling,
+    TemperatureScaling,
+    VectorScaling,
+)
+from calib.calibrators.softmax_fit import CROSS_VALIDATED
 from calib.calibrators.spline import SplineCalibration
-from calib.calibrators.structured import StructuredMatrixScaling, StructuredVectorScaling
 from calib.calibrators.top_versus_all import TopVersusAllScaling
 from calib.calibrators.venn_abers import VennAbersCalibration
 from calib.data.defaults import N_BINS
@@ -33,12 +38,11 @@ from calib.data.notions import TOP_NOTIONS, Notion
 
 
 class CatalogueEntry(NamedTuple):
-    """A calibrator or scheme: its names in tables and menus, and a description."""
+    """A calibrator or scheme: its names in tables and menus."""
 
     make: type
     short: str
     title: str
-    about: str = ""
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -66,52 +70,13 @@ BINARY = {
 
 #: Calibrators of the whole vector.
 VECTOR = {
-    "temperature": CatalogueEntry(
-        TemperatureScaling,
-        "TS",
-        "Temperature scaling",
-        "One number for all classes. Keeps the predicted class.",
-    ),
-    "vector": CatalogueEntry(
-        VectorScaling,
-        "VS",
-        "Vector scaling",
-        "A weight and a bias per class, on the log-odds against the last class: the paper's form, whose "
-        "result depends on which class is last. The result of structured vector scaling (SVS) does not.",
-    ),
-    "dirichlet": CatalogueEntry(
-        DirichletScaling,
-        "DS",
-        "Dirichlet scaling",
-        "A matrix on log p: L (L + 1) parameters, which fit the noise of few rows unless cross-validation "
-        "chooses a ridge.",
-    ),
-    "ensemble-temperature": CatalogueEntry(
-        EnsembleTemperatureScaling,
-        "ETS",
-        "Ensemble temperature scaling",
-        "A mixture of the temperature-scaled, the given and the uniform probabilities. Keeps the predicted "
-        "class.",
-    ),
-    "structured-vector": CatalogueEntry(
-        StructuredVectorScaling,
-        "SVS",
-        "Structured vector scaling",
-        "Temperature, then a weight and a bias per class, held by a ridge. The order of the classes does not "
-        "matter.",
-    ),
-    "structured-matrix": CatalogueEntry(
-        StructuredMatrixScaling,
-        "SMS",
-        "Structured matrix scaling",
-        "Temperature, then a matrix, held by a ridge that is stronger off the diagonal.",
-    ),
-    "top-versus-all": CatalogueEntry(
-        TopVersusAllScaling,
-        "VS-TvA",
-        "Vector scaling, top-versus-all",
-        "A weight per class, fitted to the confidence alone.",
-    ),
+    "temperature": CatalogueEntry(TemperatureScaling, "TS", "Temperature scaling"),
+    "vector": CatalogueEntry(VectorScaling, "VS", "Vector scaling"),
+    "dirichlet": CatalogueEntry(DirichletScaling, "DS", "Dirichlet scaling"),
+    "ensemble-temperature": CatalogueEntry(EnsembleTemperatureScaling, "ETS", "Ensemble temperature scaling"),
+    "structured-vector": CatalogueEntry(StructuredVectorScaling, "SVS", "Structured vector scaling"),
+    "structured-matrix": CatalogueEntry(StructuredMatrixScaling, "SMS", "Structured matrix scaling"),
+    "top-versus-all": CatalogueEntry(TopVersusAllScaling, "VS-TvA", "Vector scaling, top-versus-all"),
 }
 
 #: Partitions of the simplex, for `CanonicalBinning`.
@@ -133,9 +98,17 @@ REDUCTIONS = (
     Reduction("top-k-confidence", False, "Top-K-conf", "Top-K confidence"),
 )
 
+#: Settings that short names show: name, value and word.
+_VARIANTS = (
+    ("objective", "conf_ece", "conf-ECE grid"),
+    ("objective", "brier", "Brier"),
+    ("fixed_slope", True, "intercept only"),
+    ("l2", CROSS_VALIDATED, "ridge by CV"),
+    ("off_diagonal", CROSS_VALIDATED, "ODIR by CV"),
+)
+
 #: The methods of the paper's Tables 2 to 5, in their order.
 PAPER = ("TS", "VS", "DS", "N-HB", "TL-HB", "CW-HB")
-
 #: Methods that a report fits and compares: one per reduction, and temperature scaling.
 REPORTED = ("TL-HB", "Conf-HB", "CW-HB", "N-HB", "TS")
 
@@ -174,7 +147,6 @@ def for_kind(calibrator: BaseEstimator, kind: Kind | str) -> Any:
 
 
 def default_calibrator(kind: Kind | str) -> Any:
-    """Return unfitted histogram binning for the default notion of a kind."""
     if lacks(kind, "notion:top-label") is None or lacks(kind, "notion:class-wise") is not None:
         return for_kind(make_calibrator(), kind)
     return for_kind(make_calibrator(notion="class-wise"), kind)
@@ -263,13 +235,7 @@ def short_name(calibrator: BaseEstimator) -> str:
     if method is None:
         return calibrator.title if isinstance(calibrator, ForeignCalibrator) else type(calibrator).__name__
     short = METHODS[method].short
-    variants: dict[tuple[str, Any], str] = {("objective", "conf_ece"): "conf-ECE grid"}
-    variants |= {("objective", "brier"): "Brier"}
-    variants |= {("fixed_slope", True): "intercept only"}
-    variants |= {("l2", CROSS_VALIDATED): "ridge by CV", ("off_diagonal", CROSS_VALIDATED): "ODIR by CV"}
-    qualifiers = [
-        word for (name, value), word in variants.items() if getattr(calibrator, name, None) == value
-    ]
+    qualifiers = [word for name, value, word in _VARIANTS if getattr(calibrator, name, None) == value]
     short += "-TvA" if getattr(calibrator, "objective", "") == "top_versus_all" else ""
     return f"{short} ({', '.join(qualifiers)})" if qualifiers else short
 

@@ -6,7 +6,6 @@ from calib.data.matrices import row_max
 
 #: Rows of smaller calibrated scores count as zeros: histogram binning separates bins of value 0 by less.
 NOTHING = 1e-9
-
 #: Least sum of the other classes that their shares are taken from.
 LEAST_REST = 1e-300
 

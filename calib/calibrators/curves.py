@@ -15,7 +15,6 @@ from calib.evidence.binning import assign_bins
 #: Least distance of a score from 0 and 1 before log-odds: half the gap between 1 and the float32 below it,
 #: so that a saturated score means the same in float32 and in float64.
 SCORE_CLIP = 2.0**-24
-
 #: Largest log-odds of a clipped score, rounded up.
 MOST_ODDS = 17.0
 
@@ -163,7 +162,6 @@ def clipped_logs(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def log_odds(scores: np.ndarray) -> np.ndarray:
-    """Return log(s / (1 - s)) of scores clipped to [`SCORE_CLIP`, 1 - `SCORE_CLIP`]."""
     log_p, log_q = clipped_logs(scores)
     return log_p - log_q
 
@@ -175,5 +173,4 @@ def on_parabolas(odds: Any, start: Any, value: Any, slope: Any, bend: Any) -> An
 
 
 def on_lines(scores: Scores, start: Any, value: Any, slope: Any) -> Any:
-    """Probabilities of scores, each on its line as in `Lines.segments`."""
     return np.minimum(np.maximum(slope * (scores - start) + value, 0.0), 1.0)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from sklearn.base import BaseEstimator
 
-from calib.calibrators.ridge_choice import CROSS_VALIDATED, N_FOLDS, STRENGTHS
+from calib.calibrators.softmax_fit import CROSS_VALIDATED, N_FOLDS, STRENGTHS
 from calib.data.notions import NotionShape
 
 
@@ -23,15 +23,15 @@ class Effort(NamedTuple):
 
 
 _FEWER = 'fit the predicted class alone (notion "top-label"), or fewer rows'
+_VECTOR = "StructuredVectorScaling has two numbers for each class"
+_NUMBER = "TemperatureScaling has one number, and fewer rows may do"
 
 #: By type, seconds per score (rows x classes, and x classes once more if `matrix`).
 EFFORTS: dict[str, Effort] = {
-    "DirichletScaling": Effort(1.5e-7, "StructuredVectorScaling has two numbers for each class", matrix=True),
-    "StructuredMatrixScaling": Effort(
-        6e-8, "StructuredVectorScaling has two numbers for each class", matrix=True
-    ),
-    "VectorScaling": Effort(2e-7, "TemperatureScaling has one number, and fewer rows may do"),
-    "StructuredVectorScaling": Effort(2.5e-7, "TemperatureScaling has one number, and fewer rows may do"),
+    "DirichletScaling": Effort(1.5e-7, _VECTOR, matrix=True),
+    "StructuredMatrixScaling": Effort(6e-8, _VECTOR, matrix=True),
+    "VectorScaling": Effort(2e-7, _NUMBER),
+    "StructuredVectorScaling": Effort(2.5e-7, _NUMBER),
     "TopVersusAllScaling": Effort(2.5e-6, "VectorScaling takes a tenth of that, and fewer rows may do"),
     "VennAbersCalibration": Effort(2e-6, f"IsotonicCalibration takes a twentieth of that; or {_FEWER}"),
     "SplineCalibration": Effort(

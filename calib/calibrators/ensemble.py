@@ -47,7 +47,6 @@ class EnsembleTemperatureScaling(LogScaling):
         truth = np.empty((n_samples, 3))
 
         def sum_rows(rows: slice) -> np.ndarray:
-            """Fill in each part's probability of the true class, and return the sums of products of parts."""
             log_p = log_floored(matrix[rows], self.floor_)
             parts = softmax(log_p / self.temperature_), softmax(log_p), np.full(log_p.shape, 1.0 / n_classes)
             components = np.stack(parts, axis=2)
@@ -77,8 +76,6 @@ def _brier_temperature(proba: np.ndarray, codes: np.ndarray, floor: float, weigh
     slices = row_blocks(*proba.shape)
 
     def brier(log_t: float) -> np.ndarray:
-        """Return the Brier score, minus the terms without T, and its slope."""
-
         def sum_rows(rows: slice) -> np.ndarray:
             z = log_floored(proba[rows], floor) / np.exp(log_t)
             q = softmax(z)

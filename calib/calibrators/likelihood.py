@@ -15,16 +15,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 #: Smallest weight of the ridge, per row: for outcomes all alike, absent classes and separating scores.
 LEAST_RIDGE = 1e-9
-
 #: Newton steps after which `newton` gives up.
 NEWTON_STEPS = 200
-
 #: Conjugate-gradient steps within a Newton step: nearly separated classes need hundreds.
 MOST_PRODUCTS = 2_000
-
 #: A loss this near its minimum shows no difference in float64.
 NOTHING_LEFT = 5e-17
-
 #: Maps (k,) parameters to their value, the (k,) gradient and a function that returns the Newton step: the
 #: inverse Hessian times a gradient, or nearly.
 Objective = Callable[[np.ndarray], tuple[float, np.ndarray, Callable[[np.ndarray], np.ndarray]]]
@@ -86,7 +82,6 @@ def newton_step(
     gradient: np.ndarray,
     gap: float,
 ) -> np.ndarray:
-    """Return the Newton step by conjugate gradients: `times` multiplies (k,) by the Hessian."""
     step, left = np.zeros_like(gradient), gradient.copy()
     near = precondition(left)
     direction, first = near, float(left @ near)

@@ -22,8 +22,7 @@ from calib.calibrators.calibrator import Calibrator, check_calibrates
 from calib.calibrators.completed_rows import completed, normalised
 from calib.calibrators.curves import Curve, CurveSet
 from calib.calibrators.effort import effort_words
-from calib.calibrators.histogram import HistogramBinning
-from calib.calibrators.shrinkage import moved_to, shrunken
+from calib.calibrators.histogram import HistogramBinning, moved_to, shrunken
 from calib.data.kinds import kind_of
 from calib.data.matrices import highest
 from calib.data.notions import (
@@ -178,8 +177,6 @@ def fit_rows(calibrator: BaseEstimator, inputs: Any, outcomes: Values, sample_we
 def with_shrunken(
     calibrators: Sequence[Any], pooled: HistogramBinning, shrunk: Sequence[np.ndarray | None]
 ) -> ProblemCalibrators:
-    """Replace the calibrators of problems with shrunken values by the pooled bins with these values."""
-
     def with_values(values: np.ndarray) -> HistogramBinning:
         other = clone(pooled)
         other.edges_, other.values_, other.counts_ = pooled.edges_, values, pooled.counts_
@@ -225,7 +222,7 @@ class MulticlassToBinary(Calibrator):
     fallback : {"identity", "pooled", "shrink"}, default "identity"
         What a problem with too few calibration rows uses: unchanged scores, or the calibrator of all classes
         together. "shrink" (top-label histogram binning) moves the bins of all classes so that their mean over
-        the class's rows is its shrunken frequency (`calib.calibrators.shrinkage`); it carries no guarantee.
+        the class's rows is its shrunken frequency (`calib.calibrators.histogram`); it carries no guarantee.
     min_points : int, optional
         Fewest rows of a problem. Default: one full bin for histogram binning, else 1.
     complete : {None, "rescale"}, default None
@@ -563,12 +560,7 @@ class MulticlassToBinary(Calibrator):
         if isinstance(proba, (TopKPrediction, TopLabelPrediction)):
             check_is_fitted(self)
             check_same_classes(self, proba)
-            label, confidence = proba.label, proba.confidence
-            if label.max() >= self.n_classes_:
-                raise InputError(
-                    f"this calibrator was fitted on {self.n_classes_} classes; got the predicted class "
-                    f"{label.max()}"
-                )
+            label, confidence = self._known(proba.label), proba.confidence
         else:
             matrix = self._checked(proba)
             label, confidence = top_label(proba) if isinstance(proba, Predictions) else highest(matrix)
@@ -612,11 +604,14 @@ class MulticlassToBinary(Calibrator):
                 f"this calibrator was fitted on {n_ranks} ranks; got {rows.n_ranks}. Pass {n_ranks} for "
                 "each row"
             )
-        if (highest_code := int(rows.ranked.max())) >= self.n_classes_:
+        return self._known(rows.ranked)[:, :n_ranks], rows.scores[:, :n_ranks]
+
+    def _known(self, codes: np.ndarray) -> np.ndarray:
+        if codes.max() >= self.n_classes_:
             raise InputError(
-                f"this calibrator was fitted on {self.n_classes_} classes; got the class {highest_code}"
+                f"this calibrator was fitted on {self.n_classes_} classes; got the class {codes.max()}"
             )
-        return rows.ranked[:, :n_ranks], rows.scores[:, :n_ranks]
+        return codes
 
     @available_if(_gives_proba)
     def predict_proba(self, proba: Scores, *, groups: Values | None = None) -> np.ndarray | Announcement:

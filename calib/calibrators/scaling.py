@@ -1,4 +1,4 @@
-"""Calibrators that refit the logits of all classes: temperature, vector and Dirichlet scaling.
+"""Calibrators that refit the logits of all classes: temperature, vector, Dirichlet and structured scaling.
 
 They are softmaxes of an affine map of the log-probabilities, fitted by maximum likelihood, without guarantee.
 """
@@ -19,8 +19,17 @@ from calib.calibrators.calibrator import VectorCalibrator
 from calib.calibrators.completed_rows import softmax
 from calib.calibrators.effort import effort_words
 from calib.calibrators.likelihood import LEAST_RIDGE
-from calib.calibrators.ridge_choice import CROSS_VALIDATED, best_strength, folds, search_strength
-from calib.calibrators.softmax_fit import DiagonalMap, FullMap, Map, SoftmaxFit, softmax_fit
+from calib.calibrators.softmax_fit import (
+    CROSS_VALIDATED,
+    DiagonalMap,
+    FullMap,
+    Map,
+    SoftmaxFit,
+    best_strength,
+    folds,
+    search_strength,
+    softmax_fit,
+)
 from calib.data.kinds import lacks
 from calib.data.matrices import row_max
 from calib.data.predictions import Scores, Values, labelled, names_given, score_matrix
@@ -30,18 +39,14 @@ from calib.evidence.binning import assign_bins, uniform_edges
 
 #: Lowest `floor_`, the smallest normal float32, and highest, divided by the number of classes.
 LEAST_FLOOR, MOST_FLOOR = 2.0**-126, 1e-3
-
 #: Relative steps in 1 / T that end the search in double and single precision; the error is about their cube.
 FINE, COARSE = 1e-5, 2e-2
 
 Precision = type[np.float64] | type[np.float32]
-
 #: First, second and third derivative.
 Slopes = tuple[float, float, float]
-
 #: Range of temperatures for log loss.
 TEMPERATURE_RANGE = (0.01, 100.0)
-
 #: Probabilities above which diagonal maps are fitted in float32: the loss is the same to about 1e-9 nats.
 SINGLE_PRECISION = 5_000_000
 
@@ -79,12 +84,12 @@ class LogScaling(VectorCalibrator):
         counts, weights, _ = row_weights(rows.sample_weight, rows.n_samples)
         matrix, codes = score_matrix(rows, "proba")[counts], rows.truth[counts]
         n_samples, n_classes = matrix.shape
-        overfit = self.overfit_words(n_samples, n_classes)
-        if overfit:
-            warnings.warn(overfit, TooManyParametersWarning, stacklevel=3)
-        long = effort_words(self, n_samples, n_classes)
-        if long:
-            warnings.warn(long, LongFitWarning, stacklevel=3)
+        for message, category in (
+            (self.overfit_words(n_samples, n_classes), TooManyParametersWarning),
+            (effort_words(self, n_samples, n_classes), LongFitWarning),
+        ):
+            if message:
+                warnings.warn(message, category, stacklevel=3)
         least = min(map_threads(lambda rows: least_positive(matrix[rows]), row_blocks(*matrix.shape)))
         self.class_names_ = names
         self.n_classes_, self.floor_ = n_classes, floor_of(least, n_classes)
@@ -208,16 +213,8 @@ class AffineScaling(LogScaling):
             used = requested | dict.fromkeys(chosen, strength)
             ridges = {name: max(float(value), LEAST_RIDGE) for name, value in used.items()}
             kind, ridge, centred = self._held(ridges)
-            return softmax_fit(
-                features[rows],
-                codes[rows],
-                kind,
-                ridge,
-                row_weights=weights[rows],
-                centred=centred,
-                begin=begin,
-                gap=gap,
-            )
+            some = features[rows], codes[rows], weights[rows]
+            return softmax_fit(*some, kind, ridge, centred=centred, begin=begin, gap=gap)
 
         def losses(fitted: SoftmaxFit, rows: np.ndarray) -> np.ndarray:
             log_q = log_softmax(self._map_logits(features[rows], fitted.weights, fitted.biases), axis=1)
@@ -237,7 +234,10 @@ class AffineScaling(LogScaling):
         raise NotImplementedError
 
     def _map_logits(self, features: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
+        return affine(features, weights, biases)
+
+    def _logits(self, log_p: Any) -> Any:
+        return affine(log_p, self.weights_, self.biases_)
 
 
 class VectorScaling(AffineScaling):
@@ -338,11 +338,124 @@ class DirichletScaling(AffineScaling):
         np.fill_diagonal(ridge, ridges["l2"])
         return kind, ridge, "off_diagonal" not in ridges
 
-    def _map_logits(self, features: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
-        return features @ weights.T + biases
+
+class StructuredScaling(LogScaling):
+    """Temperature, smoothing, and the softmax of a map of x.
+
+    1. T by log loss; q = softmax(log p / T).
+    2. x = log((n q + 1 / L) / (n + 1)), with n calibration rows, keeps x finite.
+    3. The map of x, near the identity, has the smallest mean log loss and penalty.
+    """
+
+    temperature_: float
+    n_samples_: int
+    weights_: np.ndarray
+    biases_: np.ndarray
+    loss_gap_: float
+    gradient_norm_: float
+
+    @property
+    def _is_held(self) -> bool:
+        return True
+
+    def _fit(self, matrix: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> None:
+        self.n_samples_ = len(codes)
+        self.temperature_ = log_loss_temperature(matrix, codes, self.floor_, weights)
+        x = map_row_blocks(lambda rows: self._smoothed(log_floored(rows, self.floor_)), matrix)
+        kind, penalty = self._penalty(self.n_classes_)
+        # The penalty is a sum of squares, the ridge half a sum of squares.
+        ridge = np.maximum(2.0 * self.n_classes_ / self.n_samples_ * penalty, LEAST_RIDGE)
+        fitted = softmax_fit(x, codes, weights, kind, ridge, centred=False)
+        self.weights_, self.biases_, self.loss_gap_, self.gradient_norm_ = fitted
+
+    def _smoothed(self, log_p: Any) -> Any:
+        q = softmax(log_p / self.temperature_)
+        return np.log((self.n_samples_ * q + 1.0 / self.n_classes_) / (self.n_samples_ + 1.0))
 
     def _logits(self, log_p: Any) -> Any:
-        return self._map_logits(log_p, self.weights_, self.biases_)
+        return affine(self._smoothed(log_p), self.weights_, self.biases_)
+
+    def _penalty(self, n_classes: int) -> tuple[Map, np.ndarray]:
+        """Return the map, and the weights of its squared parameters in units of L / n."""
+        raise NotImplementedError
+
+
+class StructuredVectorScaling(StructuredScaling):
+    """Structured vector scaling, SVS (Berta, Holzmüller, Jordan & Bach, AISTATS 2026, arXiv 2511.03685).
+
+    The logits are ``weights_ * x + biases_``; x is the logarithm of the temperature-scaled probabilities,
+    smoothed by one row of the uniform distribution. Unlike in `VectorScaling`, the order of the classes does
+    not matter. The predicted class can change.
+
+    Parameters
+    ----------
+    lambda_intercept, lambda_diagonal : float
+        The mean log loss gets the penalty ``L / n * (lambda_intercept * sum(biases_**2) + lambda_diagonal *
+        sum((weights_ - 1)**2))``, with the defaults of the authors' code (probmetrics). At least
+        `LEAST_RIDGE`.
+
+    Attributes
+    ----------
+    temperature_ : float
+    n_samples_ : int
+        Rows of the fit.
+    weights_, biases_ : (L,) float64 arrays
+    loss_gap_, gradient_norm_, floor_, n_classes_
+        As for `DirichletScaling`.
+    """
+
+    parameters = 0, 2, 1
+
+    def __init__(self, *, lambda_intercept: float = 1.0, lambda_diagonal: float = 1.0) -> None:
+        self.lambda_intercept = lambda_intercept
+        self.lambda_diagonal = lambda_diagonal
+
+    def _penalty(self, n_classes: int) -> tuple[Map, np.ndarray]:
+        return DiagonalMap(n_classes, n_classes), np.array([self.lambda_diagonal, self.lambda_intercept])
+
+
+class StructuredMatrixScaling(StructuredScaling):
+    """Structured matrix scaling, SMS (Berta, Holzmüller, Jordan & Bach, AISTATS 2026, arXiv 2511.03685).
+
+    As `StructuredVectorScaling`, with the logits ``x @ weights_.T + biases_``. Weights off the diagonal are
+    held L - 1 times as strongly as weights on it. The predicted class can change.
+
+    Parameters
+    ----------
+    lambda_intercept, lambda_diagonal, lambda_off_diagonal : float
+        The mean log loss gets the penalty ``L / n * (lambda_intercept * sum(biases_**2) + lambda_diagonal *
+        sum((diagonal - 1)**2)) + L (L - 1) / n * lambda_off_diagonal * (sum of the squared weights off the
+        diagonal)``, with the defaults of the authors' code. At least `LEAST_RIDGE`.
+
+    Attributes
+    ----------
+    weights_ : (L, L) float64 array
+        Row j holds the weights of the logit of class j.
+    biases_ : (L,) float64 array
+    temperature_, n_samples_, loss_gap_, gradient_norm_, floor_, n_classes_
+        As for `StructuredVectorScaling`.
+    """
+
+    parameters = 1, 1, 1
+
+    def __init__(
+        self, *, lambda_intercept: float = 1.0, lambda_diagonal: float = 1.0, lambda_off_diagonal: float = 1.0
+    ) -> None:
+        self.lambda_intercept = lambda_intercept
+        self.lambda_diagonal = lambda_diagonal
+        self.lambda_off_diagonal = lambda_off_diagonal
+
+    def _penalty(self, n_classes: int) -> tuple[Map, np.ndarray]:
+        kind = FullMap(n_classes)
+        penalty = np.full(kind.shape, (n_classes - 1.0) * self.lambda_off_diagonal)
+        np.fill_diagonal(penalty, self.lambda_diagonal)
+        penalty[:, -1] = self.lambda_intercept
+        return kind, penalty
+
+
+def affine(x: Any, weights: np.ndarray, biases: np.ndarray) -> Any:
+    """Return logits of (n, L) values by a weight per class or by a matrix, and a bias per class."""
+    return x @ weights.T + biases if weights.ndim == 2 else x * weights + biases
 
 
 def least_positive(proba: np.ndarray) -> float:
@@ -351,7 +464,6 @@ def least_positive(proba: np.ndarray) -> float:
 
 
 def floor_of(least: float, n_classes: int) -> float:
-    """Return the floor to which lower probabilities are raised: half the smallest positive probability."""
     return float(np.clip(least / 2.0, LEAST_FLOOR, MOST_FLOOR / n_classes))
 
 

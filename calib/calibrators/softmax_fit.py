@@ -16,20 +16,28 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 
-from calib.base.parallel import WORKERS, map_threads, one_blas_thread, row_blocks
+from calib.base.parallel import WORKERS, map_row_blocks, map_threads, one_blas_thread, row_blocks
 from calib.calibrators.likelihood import newton, newton_step, warn_early
+from calib.data.equal_rows import mixed
 from calib.data.matrices import row_max
+from calib.evidence.row_scores import weighted_mean
 
 #: Loss above the minimum, in nats per row, at which a fit stops, by the precision of its features.
 GAP = {np.dtype(np.float64): 1e-14, np.dtype(np.float32): 1e-8}
-
 #: Relative error of the loss, by the precision of the features.
 _ROUNDING = {np.dtype(np.float64): 1e-15, np.dtype(np.float32): 1e-9}
-
 #: Least logit below the highest, by the precision: products of denormal numbers take a hundred times as long.
 _LEAST_LOGIT = {np.dtype(np.float64): -300.0, np.dtype(np.float32): -40.0}
+#: In place of a strength: choose it by cross-validation.
+CROSS_VALIDATED = "cv"
+#: Strengths tried, in nats per row, from an unchanged model to almost no ridge.
+STRENGTHS = tuple(10.0 ** np.arange(3, -9, -1))
 
-
+N_FOLDS = 5
+#: Distance from the optimum at which fits of folds stop, in nats per row.
+FOLD_GAP = 1e-6
+#: The search ends if the held-out loss is twice in a row this much above the smallest, in nats.
+WORSE = 1e-3
 #: Multiplies values by the weights of their rows.
 Weighing = Callable[[np.ndarray], np.ndarray]
 
@@ -117,7 +125,6 @@ class FullMap:
         self.identity = np.eye(n_classes, n_classes + 1)
 
     def design(self, features: np.ndarray, shift: np.ndarray) -> np.ndarray:
-        """Return the features minus `shift`, with a column of ones."""
         ones = np.ones(len(features), dtype=features.dtype)
         return np.column_stack([features - shift.astype(features.dtype), ones])
 
@@ -150,17 +157,16 @@ Map = DiagonalMap | FullMap
 
 
 def _sums(block: np.ndarray) -> np.ndarray:
-    """Use a matrix product, because it is twice as fast as `sum`."""
     return np.ones(len(block), dtype=block.dtype) @ block
 
 
 def softmax_fit(
     features: np.ndarray,
     codes: np.ndarray,
+    row_weights: np.ndarray,
     kind: Map,
     ridge: float | np.ndarray,
     *,
-    row_weights: np.ndarray,
     centred: bool = True,
     begin: SoftmaxFit | None = None,
     gap: float | None = None,
@@ -202,8 +208,6 @@ def fit_words(calibrator: BaseEstimator) -> list[str]:
 
 
 class _SoftmaxLoss:
-    """Mean log loss plus ridge: value, gradient and Newton step at given parameters."""
-
     def __init__(
         self,
         x: np.ndarray,
@@ -342,3 +346,58 @@ class _SoftmaxLoss:
         scaled = mass[:, None] / max(float(mass.mean()), 1e-300) * np.maximum(values, 0.0)
         scaled += self.ridge.mean(axis=1, keepdims=True)
         return lambda gradient: ((gradient.reshape(self.kind.shape) @ vectors / scaled) @ vectors.T).ravel()
+
+
+def folds(matrix: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return the fold of each row, stratified by class and independent of the order of rows."""
+
+    def hashed(rows: np.ndarray) -> np.ndarray:
+        bits = (rows.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0: no negative zeros
+        return mixed(mixed(bits).sum(axis=1, dtype=np.uint64))
+
+    order = np.lexsort((map_row_blocks(hashed, matrix), codes))
+    fold = np.empty(len(codes), dtype=np.int64)
+    fold[order] = np.arange(len(codes)) % min(N_FOLDS, len(codes))
+    return fold
+
+
+def search_strength(
+    fold: np.ndarray,
+    fit: Callable[[Any, float, SoftmaxFit | None, float | None], SoftmaxFit],
+    losses: Callable[[SoftmaxFit, np.ndarray], np.ndarray],
+    weights: np.ndarray,
+) -> np.ndarray:
+    """Return strengths, mean held-out log loss and its standard error, (m, 3) float64, strongest first.
+
+    Strengths come from `STRENGTHS` until weaker ones are clearly worse, and half-way between the best and its
+    neighbours. One row gives only the strongest, without a loss.
+    """
+    numbers = np.unique(fold)
+    begins: dict[int, SoftmaxFit | None] = dict.fromkeys(numbers.tolist())
+
+    def tried(strength: float) -> tuple[float, float, float]:
+        loss = np.empty(len(fold))
+        for number in begins:
+            out = fold == number
+            begins[number] = fitted = fit(~out, strength, begins[number], FOLD_GAP)
+            loss[out] = losses(fitted, out)
+        mean = weighted_mean(loss, weights)
+        values = weights * (loss - mean)
+        return strength, mean, float(values.std(ddof=1) / np.sqrt(len(loss)))
+
+    if len(numbers) == 1:
+        return np.array([[STRENGTHS[0], np.nan, np.nan]])
+    table: list[tuple[float, float, float]] = []
+    for strength in STRENGTHS:
+        table.append(tried(strength))
+        least = min(row[1] for row in table)
+        if len(table) > 1 and min(table[-1][1], table[-2][1]) > least + WORSE:
+            break
+    best = best_strength(np.array(table))
+    between = [best * 10.0**half for half in (0.5, -0.5) if table[-1][0] <= best * 10.0**half <= STRENGTHS[0]]
+    return np.array(sorted([*table, *map(tried, between)], reverse=True))
+
+
+def best_strength(search: np.ndarray) -> float:
+    """Return the strength with the smallest mean held-out log loss, the strongest of equal ones."""
+    return float(search[search[:, 1].argmin(), 0])

@@ -12,16 +12,12 @@ from calib.evidence.binning import equal_mass_cuts
 
 #: Knots, at quantiles of the log-odds of which the first and last leave out `MARGIN` of the rows.
 KNOTS, MARGIN = 8, 0.02
-
 #: Weights of the roughness that cross-validation chooses from, and its number of folds.
 STRENGTHS, FOLDS = (1.0, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6), 5
-
 #: A fit ends when a step promises less than this, in nats per row; fits of cross-validation end earlier.
 CLOSE, ROUGHLY = 1e-13, 1e-8
-
 #: Most distinct scores of a fit; more are fitted as this number of runs of neighbours.
 RUNS = 500
-
 #: Weight of the squared distance of the slopes to 1, which makes the optimum unique.
 LEAST_RIDGE = 1e-6
 
@@ -101,7 +97,6 @@ class SplineCalibration(BinaryCalibrator):
 
     @property
     def curve_(self) -> Spline:
-        """The fitted curve."""
         return Spline(self.knots_, self.slopes_, self.level_)
 
 

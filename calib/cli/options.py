@@ -733,7 +733,7 @@ def _share(text: str) -> float:
 
 
 def _ridge(text: str) -> float | str:
-    from calib.calibrators.ridge_choice import CROSS_VALIDATED
+    from calib.calibrators.softmax_fit import CROSS_VALIDATED
 
     if text == CROSS_VALIDATED:
         return text

@@ -12,7 +12,7 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.base.interval_words import hidden_words
 from calib.base.results import Drawn
-from calib.calibrators.shrinkage import shrunken
+from calib.calibrators.histogram import shrunken
 from calib.data.defaults import N_BINS
 from calib.data.kinds import KINDS
 from calib.data.notions import Notion
@@ -141,7 +141,7 @@ class BinZoom(Drawn):
     #: (C,) float64: 95 % Wilson interval of each accuracy
     accuracy_lower: np.ndarray
     accuracy_upper: np.ndarray
-    #: (C,) float64: Each accuracy, shrunk towards all classes' (`calib.calibrators.shrinkage`)
+    #: (C,) float64: Each accuracy, shrunk towards all classes' (`calib.calibrators.histogram`)
     accuracy_shrunken: np.ndarray
     #: (C,) bool: Whether the interval of the accuracy excludes the confidence, all at once at 5 %
     beyond_noise: np.ndarray

@@ -19,9 +19,14 @@ import calib.calibrators.scaling
 from calib.base.exceptions import InputError, TooManyParametersWarning
 from calib.calibrators import scaling
 from calib.calibrators.ensemble import EnsembleTemperatureScaling
-from calib.calibrators.ridge_choice import STRENGTHS, folds
-from calib.calibrators.scaling import DirichletScaling, TemperatureScaling, VectorScaling
-from calib.calibrators.structured import StructuredMatrixScaling, StructuredVectorScaling
+from calib.calibrators.scaling import (
+    DirichletScaling,
+    StructuredMatrixScaling,
+    StructuredVectorScaling,
+    TemperatureScaling,
+    VectorScaling,
+)
+from calib.calibrators.softmax_fit import STRENGTHS, folds
 from calib.data.predictions import Predictions
 
 ALL = [

@@ -7,7 +7,7 @@ from scipy.stats import betabinom
 from calib import CalibratorFileError, HistogramBinning, InputError, MulticlassToBinary, PlattScaling
 from calib.answers import guarantee_card
 from calib.calibrators.catalogue import name_of
-from calib.calibrators.shrinkage import shrunken
+from calib.calibrators.histogram import shrunken
 from calib.export.scorer_file import scorer, verify_scorer
 from calib.files.saved import dumps, loads
 

@@ -16,8 +16,8 @@ from calib.calibrators.catalogue import BINARY, SCHEMES, VECTOR, CatalogueEntry
 from calib.calibrators.curves import MOST_ODDS
 from calib.calibrators.label_shift import CorrectedCalibrator, CorrectedScores
 from calib.calibrators.multiclass import MulticlassToBinary, ProblemCalibrators, with_shrunken
-from calib.calibrators.ridge_choice import CROSS_VALIDATED
 from calib.calibrators.scaling import LEAST_FLOOR, MOST_FLOOR
+from calib.calibrators.softmax_fit import CROSS_VALIDATED
 from calib.calibrators.venn_abers import VennAbersCalibration
 from calib.data.notions import NOTIONS
 from calib.files.saved.fields import (
