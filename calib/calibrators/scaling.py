@@ -178,12 +178,7 @@ class TemperatureScaling(LogScaling):
 class AffineScaling(LogScaling):
     """A softmax with weights and biases, by maximum likelihood with a ridge, which may be "cv"."""
 
-    weights_: np.ndarray
-    biases_: np.ndarray
-    loss_gap_: float
-    gradient_norm_: float
     ridge_: float | None = None
-    search_: np.ndarray
 
     def __init__(self, *, l2: float | str = 0.0) -> None:
         self.l2 = l2
@@ -346,13 +341,6 @@ class StructuredScaling(LogScaling):
     2. x = log((n q + 1 / L) / (n + 1)), with n calibration rows, keeps x finite.
     3. The map of x, near the identity, has the smallest mean log loss and penalty.
     """
-
-    temperature_: float
-    n_samples_: int
-    weights_: np.ndarray
-    biases_: np.ndarray
-    loss_gap_: float
-    gradient_norm_: float
 
     @property
     def _is_held(self) -> bool:

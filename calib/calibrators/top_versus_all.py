@@ -45,10 +45,6 @@ class TopVersusAllScaling(LogScaling):
 
     parameters = 0, 1, 0
 
-    weights_: np.ndarray
-    loss_gap_: float
-    gradient_norm_: float
-
     def __init__(self, *, l2: float = 0.1) -> None:
         self.l2 = l2
 

@@ -43,7 +43,6 @@ from calib.data.validation import (
     as_weights,
     bare_names,
     binary_outcomes,
-    check_labelled,
     check_order,
     check_share,
     column_names,
@@ -329,7 +328,7 @@ class Announcement:
         self, calibration: float = 0.5, random_state: int | np.random.Generator | None = RANDOM_STATE
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows that `split` takes for calibration and for evaluation, ascending int64 indices."""
-        labels = check_labelled(self.labels, "split")
+        labels = self.truth
         check_share(calibration, "calibration", 0.5)
         column = column_of(self, ID)
         if self.cluster is not None or column is None:

@@ -13,7 +13,6 @@ from calib.data.defaults import RANDOM_STATE
 from calib.data.kinds import kind_of
 from calib.data.predictions import Announcement, in_common_classes
 from calib.data.splits import ID, column_of
-from calib.data.validation import check_labelled
 
 
 def on_common_rows(models: Mapping[str, Any]) -> dict[str, Any]:
@@ -25,7 +24,8 @@ def on_common_rows(models: Mapping[str, Any]) -> dict[str, Any]:
             raise InputError(
                 f"model {name!r} needs labelled predictions; got a {type(models[name]).__name__}"
             )
-        check_labelled(models[name].labels, f"comparing models ({name!r})")
+        if models[name].labels is None:
+            raise InputError(f"comparing models needs true labels; model {name!r} has none")
         if models[name].kind != first.kind:
             kinds = f"{kind_of(first).title} and {kind_of(models[name]).title}"
             raise InputError(f"models {names[0]!r} and {name!r} have different kinds of predictions: {kinds}")

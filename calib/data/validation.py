@@ -312,12 +312,6 @@ def group_name(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value) or MISSING
 
 
-def check_labelled(labels: np.ndarray | None, purpose: str) -> np.ndarray:
-    if labels is None:
-        raise InputError(f"{purpose} needs true labels; these predictions have none")
-    return labels
-
-
 def as_names(class_names: Sequence[str] | None, n_classes: int) -> tuple[str, ...]:
     """Return L distinct class names, by default "0", "1", ..., or raise `InputError`."""
     if class_names is None:

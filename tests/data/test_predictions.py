@@ -264,7 +264,7 @@ def test_split_gives_every_class_its_share_to_within_one_row(seed, n_samples, sh
 
 
 def test_split_and_take_refuse_what_cannot_be_done():
-    with pytest.raises(InputError, match="split needs true labels"):
+    with pytest.raises(InputError, match="true labels are needed"):
         Predictions(PROBA).split()
     for share in (0.0, 1.0, -1.0, float("nan")):
         with pytest.raises(InputError, match=r"calibration must be inside \(0, 1\), for example 0.5; got"):
