@@ -31,7 +31,7 @@ from benchmarks.simulation import Draws, Table, main
 from calib.answers import advice
 from calib.answers.calibrated import fit_on
 from calib.calibrators.catalogue import named_methods
-from calib.calibrators.completed_rows import completed, normalised
+from calib.data.matrices import completed, normalised
 from calib.data.predictions import score_matrix
 from calib.evidence.rows import Rows
 from calib.files.saved.document import aligned

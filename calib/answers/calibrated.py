@@ -13,9 +13,9 @@ from calib.base.exceptions import InputError
 from calib.base.parallel import map_threads, row_blocks
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.calibrator import check_calibrates
-from calib.calibrators.completed_rows import completed, normalised
 from calib.calibrators.multiclass import fit_rows
 from calib.data.kinds import kind_of
+from calib.data.matrices import completed, normalised
 from calib.data.predictions import (
     Announcement,
     BinaryPrediction,

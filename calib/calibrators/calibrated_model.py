@@ -26,10 +26,9 @@ from sklearn.utils.validation import (
 
 from calib.base.exceptions import InputError
 from calib.calibrators.calibrator import Fittable
-from calib.calibrators.completed_rows import completed, softmax
 from calib.calibrators.multiclass import MulticlassToBinary, fit_rows
 from calib.data.defaults import RANDOM_STATE
-from calib.data.matrices import highest
+from calib.data.matrices import completed, highest, softmax
 from calib.data.predictions import TopLabelPrediction, Values
 from calib.data.splits import units_of
 from calib.data.validation import as_clusters, check_choice, check_share

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from calib.base.parallel import map_row_blocks, map_threads, row_blocks
-from calib.calibrators.completed_rows import softmax
 from calib.calibrators.scaling import LogScaling, log_floored, log_loss_temperature, searched_temperature
+from calib.data.matrices import softmax
 from calib.data.validation import check_choice
 
 

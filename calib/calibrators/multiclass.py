@@ -19,12 +19,11 @@ from calib.base.exceptions import InputError, LongFitWarning
 from calib.base.parallel import map_threads, row_blocks
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.calibrator import Calibrator, check_calibrates
-from calib.calibrators.completed_rows import completed, normalised
 from calib.calibrators.curves import Curve, CurveSet
 from calib.calibrators.effort import effort_words
 from calib.calibrators.histogram import HistogramBinning, moved_to, shrunken
 from calib.data.kinds import kind_of
-from calib.data.matrices import highest
+from calib.data.matrices import completed, highest, normalised
 from calib.data.notions import (
     POOLED_NOTIONS,
     TOP_K_NOTIONS,

@@ -16,7 +16,6 @@ from scipy.special import expit, log_softmax
 from calib.base.exceptions import InputError, LongFitWarning, TooManyParametersWarning
 from calib.base.parallel import map_row_blocks, map_threads, row_blocks
 from calib.calibrators.calibrator import VectorCalibrator
-from calib.calibrators.completed_rows import softmax
 from calib.calibrators.effort import effort_words
 from calib.calibrators.likelihood import LEAST_RIDGE
 from calib.calibrators.softmax_fit import (
@@ -31,7 +30,7 @@ from calib.calibrators.softmax_fit import (
     softmax_fit,
 )
 from calib.data.kinds import lacks
-from calib.data.matrices import row_max
+from calib.data.matrices import row_max, softmax
 from calib.data.predictions import Scores, Values, labelled, names_given, score_matrix
 from calib.data.validation import check_choice, check_not_negative
 from calib.data.weights import row_weights

@@ -1,4 +1,4 @@
-"""Large matrices of scores: checked and copied in blocks, on threads."""
+"""Matrices of scores: checked and copied in blocks, on threads; rows made to sum to 1."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ from calib.base.parallel import BLOCK, map_row_blocks, map_threads, row_blocks
 ROW_SUM_TOLERANCE = 1e-3
 #: Most columns for which the highest score is searched column by column, which is faster for short rows.
 NARROW = 24
+#: Rows of smaller calibrated scores count as zeros: histogram binning separates bins of value 0 by less.
+NOTHING = 1e-9
+#: Least sum of the other classes that their shares are taken from.
+LEAST_REST = 1e-300
 
 
 def highest(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -68,10 +72,53 @@ def check_sums(matrix: np.ndarray, what: str, advice: str) -> np.ndarray:
     return sums
 
 
+def softmax(z: np.ndarray) -> np.ndarray:
+    """Return exp(z) of (n, L) floats divided by the sums of its rows, of the type of z.
+
+    >>> softmax(np.log([[1.0, 3.0]])).tolist()
+    [[0.25, 0.75]]
+    """
+    if not isinstance(z, np.ndarray):  # a value of a program of calib.export
+        return z.softmax()
+    p = z - row_max(z)[:, None]
+    np.exp(p, out=p)
+    p /= p.sum(axis=1, keepdims=True)
+    return p
+
+
 def softmax_rows(block: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):  # -1e308 - 1e308 is minus infinity, and its exp 0, as it should
-        exps = np.exp(block.astype(np.float64) - row_max(block)[:, None])
-    return exps / exps.sum(axis=1, keepdims=True)
+        return softmax(block.astype(np.float64))
+
+
+def normalised(scores: np.ndarray) -> np.ndarray:
+    """Divide each row of (n, L) scores by its sum; rows of zeros become 1/L."""
+    sums = _sums(scores)
+    empty = sums <= NOTHING * scores.shape[1]
+    if empty.any():
+        scores = np.where(empty[:, None], scores.dtype.type(1.0), scores)
+        sums[empty] = scores.shape[1]
+    return scores / sums[:, None]
+
+
+def completed(proba: np.ndarray, label: np.ndarray, confidence: np.ndarray) -> np.ndarray:
+    """Give `label` its confidence; the others share the rest in proportion to `proba`, or evenly."""
+    rows = np.arange(len(proba))
+    rest = proba.astype(np.float64)
+    rest[rows, label] = 0.0
+    sums = _sums(rest)
+    empty = sums < LEAST_REST
+    rest[empty] = 1.0
+    rest[rows[empty], label[empty]] = 0.0
+    sums[empty] = proba.shape[1] - 1
+    rest *= ((1.0 - confidence) / sums)[:, None]
+    rest[rows, label] = confidence
+    return rest
+
+
+def _sums(rows: np.ndarray) -> np.ndarray:
+    """Use einsum, because `sum` takes ten times as long for few columns."""
+    return np.einsum("ij->i", rows, dtype=np.float64).astype(rows.dtype)
 
 
 def taken_over(array: np.ndarray) -> tuple[np.ndarray, bool]:

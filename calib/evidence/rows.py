@@ -27,6 +27,7 @@ from calib.data.notions import (
 from calib.data.predictions import (
     Announcement,
     ConfidencePrediction,
+    Predictions,
     Scores,
     TopLabelPrediction,
     Values,
@@ -49,7 +50,6 @@ from calib.evidence.clusters import Clusters, Dependence, latent_correlation
 from calib.evidence.group_shares import Groups, Shares, shares_of_groups
 from calib.evidence.reductions import (
     bin_each_class,
-    check_serves,
     event_scores,
     has_columns,
     n_classes_of,
@@ -226,7 +226,6 @@ class Rows:
         """
         notion = notion or self.notion
         strategy = self.strategy if strategy is None else strategy
-        self._check_serves(notion)
         if isinstance(strategy, PerClass) and notion in POOLED_NOTIONS:
             strategy = strategy.of_class(-1)
         independent = not effects or self.clusters.independent
@@ -242,9 +241,6 @@ class Rows:
             problems.scores, problems.rows, cells.of_entries, weight=problems.weights
         )[0][:, 0]
         return replace(cells, square=cells.square * effect)
-
-    def _check_serves(self, notion: Notion) -> None:
-        check_serves(self.predictions, notion)
 
     def _unsorted_cells(
         self, notion: Notion, n_bins: int, strategy: Strategy, top_k: int | None, *, variance: bool
@@ -264,7 +260,7 @@ class Rows:
                 return bin_statistics(problem, n_bins=n_bins, strategy=class_strategy, variance=variance)
 
             return stack_problems(bin_each_class(bin_class, rows.truth, matrix), shape)
-        has_top = has_columns(rows) or isinstance(rows, TopLabelPrediction)
+        has_top = isinstance(rows, (Predictions, TopLabelPrediction))
         if not has_top or notion not in TOP_NOTIONS or strategy != "uniform" or self.is_weighted or variance:
             return None
         predicted, confidence = top_label(rows)
@@ -493,9 +489,6 @@ class ReducedRows(Rows):
 
     def problems(self, notion: Notion | None = None, top_k: int | None = None) -> BinaryProblems:
         return self._ready
-
-    def _check_serves(self, notion: Notion) -> None:
-        """Accept every notion: the problems are the evidence."""
 
     def _unsorted_cells(self, *_: Any, **__: Any) -> None:
         return None

@@ -17,10 +17,10 @@ from calib.base.exceptions import InputError
 from calib.calibrators.acceptance import AcceptanceRule
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, ProjectionScheme, SierpinskiScheme
 from calib.calibrators.catalogue import BINARY, VECTOR, full_name, method_of
-from calib.calibrators.completed_rows import LEAST_REST, NOTHING
 from calib.calibrators.curves import CurveSet, Logistic, Spline, Steps, log_odds, on_lines, on_parabolas
 from calib.calibrators.label_shift import CorrectedCalibrator, CorrectedScores
 from calib.calibrators.multiclass import MulticlassToBinary, ProblemCalibrators
+from calib.data.matrices import LEAST_REST, NOTHING
 from calib.data.notions import TOP_K_NOTIONS, NotionShape
 from calib.export.program import Program
 

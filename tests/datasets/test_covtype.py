@@ -7,7 +7,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 
 from calib import HistogramBinning, InputError, MulticlassToBinary, datasets
-from calib.calibrators.completed_rows import completed
+from calib.data.matrices import completed
 
 
 @pytest.fixture(scope="module")

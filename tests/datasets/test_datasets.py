@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from calib import InputError, datasets, ece
-from calib.calibrators.completed_rows import completed
+from calib.data.matrices import completed
 
 
 def in_bin(predictions, low, high):
