@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
 import pandas as pd
@@ -10,13 +11,14 @@ from scipy.special import betainc, betaincinv
 
 from calib.base.exceptions import InputError
 from calib.base.results import Result
-from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
-from calib.data.notions import Notion, Strategy
+from calib.data.defaults import LEVEL
+from calib.data.notions import Notion
 from calib.data.predictions import Scores, Values
 from calib.data.validation import check_count, check_level
 from calib.evidence.binning import BinStatistics
 from calib.evidence.rows import Source, as_evidence
 from calib.evidence.sampling import resample
+from calib.stats.floors import FloorOptions, cut_and_redraws
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,14 +40,10 @@ def consistency_band(
     y_true: Source,
     scores: Scores | None = None,
     *,
-    notion: Notion | None = None,
-    n_bins: int = N_BINS,
-    strategy: Strategy | None = None,
     sample_weight: Values | None = None,
     cluster: Values | None = None,
     level: float = LEVEL,
-    n_resamples: int = N_RESAMPLES,
-    random_state: int | np.random.Generator | None = RANDOM_STATE,
+    **options: Unpack[FloorOptions],
 ) -> ConsistencyBand:
     """Return the range of a perfect model's points on the reliability diagram.
 
@@ -57,10 +55,9 @@ def consistency_band(
         Probability that a perfect model's point is inside, for each cell separately.
     """
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
-    cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, variance=True)
+    cells, redraws = cut_and_redraws(evidence, options)
     tail = (1.0 - check_level(level)) / 2.0
-    draw, width = evidence.draw_each(cells)
-    drawn = resample(draw, width, n_resamples=n_resamples, random_state=random_state)
+    drawn = resample(*evidence.draw_each(cells), **redraws)
     frequency = np.concatenate([sums / cells.weight[:, None] for sums in drawn], axis=1)
     lower, upper = np.quantile(frequency, [tail, 1.0 - tail], axis=1, method="inverted_cdf")
     return ConsistencyBand(cells, lower, upper, level)

@@ -275,6 +275,14 @@ class FloorOptions(TypedDict, total=False):
     random_state: int | np.random.Generator | None
 
 
+def cut_and_redraws(evidence: Evidence, options: FloorOptions) -> tuple[BinStatistics, dict[str, Any]]:
+    """Return the cells, and the options of `redrawn`, with a generator that goes on."""
+    given: dict[str, Any] = {"n_resamples": N_RESAMPLES, "random_state": RANDOM_STATE, **options}
+    redraws = {"n_resamples": given.pop("n_resamples")}
+    redraws["random_state"] = random_generator(given.pop("random_state"))
+    return evidence.cells(**given, variance=True), redraws
+
+
 def problem_floors(
     y_true: Source,
     scores: Scores | None = None,
@@ -302,11 +310,9 @@ def problem_floors(
         Number of p-values decided together; by default the number of problems with entries.
     """
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
-    binning: dict[str, Any] = {"n_resamples": N_RESAMPLES, "random_state": RANDOM_STATE, **options}
-    n_resamples, random = binning.pop("n_resamples"), random_generator(binning.pop("random_state"))
-    cells = evidence.cells(**binning, variance=True)
-    redraws: dict[str, Any] = {"random_state": random, "progress": progress}
-    floors = _floors_of(cells, evidence.draw_each(cells), owner, n_resamples=n_resamples, **redraws)
+    cells, redraws = cut_and_redraws(evidence, options)
+    redraws["progress"], n_resamples = progress, redraws["n_resamples"]
+    floors = _floors_of(cells, evidence.draw_each(cells), owner, **redraws)
     if fdr is None:
         return floors
     least, among = 1.0 / (n_resamples + 1), len(floors.p_value) if among is None else among
@@ -317,7 +323,7 @@ def problem_floors(
     owners = cells.problem if owner is None else owner[cells.problem]
     chosen = np.isin(owners, floors.problem[clearest])
     drawing = evidence.draw_each(cells, chosen)
-    again = _floors_of(cells.of(chosen), drawing, owner, n_resamples=enough, **redraws)
+    again = _floors_of(cells.of(chosen), drawing, owner, **redraws | {"n_resamples": enough})
     p_value = floors.p_value.copy()
     p_value[clearest] = again.p_value
     return replace(floors, p_value=p_value)

@@ -15,7 +15,7 @@ from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
 from calib.base.results import Result
 from calib.data.kinds import check_equal_rows
-from calib.data.notions import TOP_K_NOTIONS, Notion
+from calib.data.notions import Notion
 from calib.data.predictions import Announcement, Scores, Values
 from calib.data.validation import check_alpha, check_choice, check_not_negative, plain
 from calib.evidence.rows import Source, known_rows
@@ -190,8 +190,6 @@ class Monitor(Result):
         tolerance: float = 0.0,
         alpha: float = 0.05,
     ) -> None:
-        if notion in TOP_K_NOTIONS:
-            raise InputError(f'a monitor looks at "confidence", "top-label" or "class-wise"; got {notion!r}')
         self.notion, self.by = check_choice(notion, ("top-label", "confidence", "class-wise"), "notion"), by
         self.tolerance = check_not_negative(tolerance, "tolerance")
         self.alpha = check_alpha(alpha)
