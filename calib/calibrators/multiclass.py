@@ -319,12 +319,18 @@ class MulticlassToBinary(Calibrator):
         self.class_names_, self.n_clusters_ = names_given(proba), rows.n_clusters
         code, group_names = self._grouped(groups, rows.n_given)
         by_counts = _bins_distinct(self.binary_calibrator) and not rows.is_weighted
+        unfitted = clone(self.binary_calibrator)  # once: scikit-learn reads the signature for every clone
+
+        def fit_sorted(scores: np.ndarray, outcomes: np.ndarray) -> Any:
+            return copy(unfitted).fit_sorted(scores, outcomes)
+
         if by_counts and self.notion == "class-wise" and has_columns(scores):
-            unfitted = clone(self.binary_calibrator)
-            fitted = fit_classes(lambda *problem: copy(unfitted).fit_sorted(*problem), scores)
+            fitted = fit_classes(fit_sorted, scores)
             return self.fit_problems(shape, np.full(shape.n_classes, len(scores)), fitted.__getitem__)
-        if by_counts and self.bins_top_alone and isinstance(scores, Predictions):
-            return self.fit_sorted(shape, *separate_problems(scores, shape))
+        alone = _gives_top(self) and self.fallback == "identity" and not self.has_groups
+        if by_counts and alone and isinstance(scores, Predictions):
+            sizes, problem = separate_problems(scores, shape)
+            return self.fit_problems(shape, sizes, lambda index: fit_sorted(*problem(index)))
         if self.has_groups:
             self.groups_ = group_names
             shape = self.shape_for(shape.n_classes, len(group_names))
@@ -336,11 +342,10 @@ class MulticlassToBinary(Calibrator):
             warnings.warn(long, LongFitWarning, stacklevel=3)
 
         def fit_entries(source: BinaryProblems, index: int) -> Any:
-            fitted = clone(self.binary_calibrator)
             if by_counts:
-                return fitted.fit_sorted(*source.problem(index))
+                return fit_sorted(*source.problem(index))
             weights = source.weights_of(index) if source.is_weighted else None
-            fitted = fit_rows(fitted, *source.problem(index), weights)
+            fitted = fit_rows(clone(self.binary_calibrator), *source.problem(index), weights)
             if source.is_weighted and isinstance(fitted, HistogramBinning) and fitted.effective_ is None:
                 fitted.effective_ = fitted.inside_.astype(np.float64)  # weights differ between problems
             return fitted
@@ -374,22 +379,6 @@ class MulticlassToBinary(Calibrator):
                 )
             top_k = shape.n_ranks
         return shape, top_k
-
-    @property
-    def bins_top_alone(self) -> bool:
-        """Whether it bins problems of the highest score, and each problem needs its own rows only."""
-        alone = _gives_top(self) and self.fallback == "identity" and not self.has_groups
-        return alone and _bins_distinct(self.binary_calibrator)
-
-    def fit_sorted(
-        self, shape: NotionShape, sizes: np.ndarray, problem: Callable[[int], tuple[np.ndarray, np.ndarray]]
-    ) -> MulticlassToBinary:
-        """Fit histogram binning to sorted problems of unweighted rows, without groups or `fallback`.
-
-        `problem(index)` returns ascending scores and (m,) bool outcomes, in any thread.
-        """
-        unfitted = clone(self.binary_calibrator)  # once: scikit-learn reads the signature for every clone
-        return self.fit_problems(shape, sizes, lambda index: copy(unfitted).fit_sorted(*problem(index)))
 
     def fit_problems(
         self,
