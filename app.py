@@ -9,8 +9,7 @@ from pages.shared.address import drop_unusable, restore_settings, settled
 from pages.shared.door import ask_for_login
 from pages.shared.housekeeping import keep_house
 from pages.shared.needs import greyed, lacking
-from pages.shared.page_parts import keeping_session, log_error
-from pages.shared.resuming import resume, script
+from pages.shared.page_parts import keeping_session, log_error, resume, script
 from pages.shared.session import dataset, previous, settings_of, undo
 from pages.shared.widgets import literal
 from serve import ADDRESSES_ONLY, first_session, prepare, protection

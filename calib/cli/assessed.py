@@ -13,7 +13,7 @@ from calib.answers.conclusion import IfTogether
 from calib.answers.metric_tables import methods_of
 from calib.base.exceptions import InputError
 from calib.calibrators.catalogue import name_of
-from calib.cli.input import FileRows, is_summary, read_rows
+from calib.cli.input import FileRows, is_summary, read_rows, refuse_summary
 from calib.data.equal_rows import Overlap, overlap
 from calib.data.kinds import KINDS
 from calib.data.predictions import Announcement, BinaryPrediction, TopKPrediction, effective_words
@@ -40,6 +40,12 @@ class Assessed:
         """Evidence of the calibrator, without one the base model's."""
         return list(self.methods.values())[-1]
 
+    @property
+    def rows(self) -> Rows:
+        """Evidence of rows; commands that use it refuse a summary."""
+        assert isinstance(self.evidence, Rows)
+        return self.evidence
+
     @cached_property
     def methods(self) -> dict[str, Rows | SummedRows]:
         """Evidence by the name of the method, the base model first."""
@@ -47,8 +53,10 @@ class Assessed:
         return methods_of(self.base, fitted)
 
 
-def assessed(options: Namespace) -> Assessed:
-    """Read what the options name: a summary, or rows and perhaps a calibrator."""
+def assessed(options: Namespace, *, rows_only: bool = False) -> Assessed:
+    """Read what the options name: a summary, which `rows_only` refuses, or rows and perhaps a calibrator."""
+    if rows_only:
+        refuse_summary(options)
     summary = summary_of(options)
     if summary is not None:
         return Assessed(summary, notes=(size_words(summary),))

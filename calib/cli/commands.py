@@ -60,14 +60,13 @@ from calib.cli.input import (
     chosen,
     numbers_by_name,
     read_rows,
-    refuse_summary,
 )
 from calib.cli.json_data import rows_of
 from calib.cli.judging import read_judgement
 from calib.cli.light import serve
 from calib.cli.streams import deliver, is_piped, progress_line, table_lines
 from calib.data.equal_rows import overlap
-from calib.data.kinds import check_equal_rows, kind_of, needs_rows
+from calib.data.kinds import check_equal_rows, kind_of
 from calib.data.predictions import (
     Announcement,
     BinaryPrediction,
@@ -257,10 +256,8 @@ def fit(options: Namespace) -> Output[EvaluatedFitData]:
     content = dumps(calibrator, fitted_on=calibration, log=file_rows.log)
     about_fit = fit_words(calibrator)
     calibrator = loads(content)
-    notes = [
-        f"{catalogue.name_of(calibrator)} fitted on {calibration.n_samples:,} rows: {source}",
-        *about_fit,
-    ]
+    name = catalogue.name_of(calibrator)
+    notes = [f"{name} fitted on {calibration.n_samples:,} rows: {source}", *about_fit]
     fitted_on = Rows(calibration)
     notes += row_notes(fitted_on) + ["no guarantee holds with weights"] * fitted_on.is_weighted
     fallbacks = multiclass.fallback_records(calibrator, calibration.class_names or ())
@@ -274,19 +271,17 @@ def fit(options: Namespace) -> Output[EvaluatedFitData]:
         unseen = aligned(unseen, calibrator)
         if (again := overlap(unseen, calibrator)) is not None:
             notes.append(f"warning: {again.words}; assess the calibrator on other rows")
-        both = Assessed(Rows(unseen), calibrator).methods
-        methods, table = _compared(both, options.bins)
+        before = Rows(unseen)
+        after = Assessed(before, calibrator)
+        methods, table = _compared(after.methods, options.bins)
         notes += ["", f"on {unseen.n_samples:,} other rows:", *table_lines(table, index=True), ""]
-        before, after = both.values()
-        assert isinstance(before, Rows)
-        assert isinstance(after, Rows)
-        change = confirm_choice(before, after)
+        change = confirm_choice(before, after.rows)
         effect = change.verdict
         if effect == "worse":
             notes += [f"worse than the scores as they are by the {' and the '.join(change.raised)}", ""]
     notes.append(deliver(options.output, content))
     n_evaluation = 0 if unseen is None else unseen.n_samples
-    fitted = str(options.output), catalogue.name_of(calibrator), fitted_on.n_samples, fallbacks
+    fitted = str(options.output), name, fitted_on.n_samples, fallbacks
     data = EvaluatedFitData(*fitted, *bounds, fitted_on.is_weighted, n_evaluation, methods, effect)
     return Output("\n".join(notes), data)
 
@@ -617,11 +612,8 @@ class CostsData:
 
 def decide(options: Namespace) -> Output[DecideData | EventData | CostsData]:
     """Choose thresholds on the evaluation rows: which predictions may pass without a person."""
-    refuse_summary(options)
-    found = assessed(options)
-    base, evidence = found.base, found.evidence
-    assert isinstance(base, Rows)
-    assert isinstance(evidence, Rows)
+    found = assessed(options, rows_only=True)
+    evidence = found.rows
     class_names = evidence.class_names or ()
     if options.costs or options.cost_column:
         return _costs(options, evidence, class_names, found.notes)
@@ -629,7 +621,7 @@ def decide(options: Namespace) -> Output[DecideData | EventData | CostsData]:
     asked = chosen(options, "accuracy recall reviews cost promise alpha")
     asked |= chosen(options, "sensitivity precision false_positive_rate")
     column = options.by not in (None, "class")
-    by = further_column(base.predictions, options.by) if column else options.by
+    by = further_column(evidence.predictions, options.by) if column else options.by
     rule = choose_rule(evidence, **asked, by=by, overlap=found.used)
     table = rule.frame()
     if isinstance(rule, EventRule):
@@ -734,10 +726,8 @@ class BenefitData:
 
 def benefit(options: Namespace) -> Output[BenefitData]:
     """Print the net benefit of acting on P(Y = 1) between two thresholds."""
-    refuse_summary(options)
-    found = assessed(options)
-    evidence, other = found.evidence, None
-    assert isinstance(evidence, Rows)
+    found = assessed(options, rows_only=True)
+    evidence, other = found.rows, None
     if options.against:
         other, minus = assessed(changed(options, file=options.against, calibrator=None)).base, options.against
     elif options.calibrator:
@@ -839,14 +829,11 @@ class CentresData:
 
 def centres(options: Namespace) -> Output[CentresData]:
     """Assess P(Y = 1) of the evaluation rows in each centre of a further column, and over the centres."""
-    found = assessed(options)
-    if not isinstance(found.evidence, Rows):
-        raise InputError(needs_rows("Calibration by centre"))
-    table = calibration_by_centre(
-        found.evidence, centre=further_column(found.evidence.predictions, options.by)
-    )
+    found = assessed(options, rows_only=True)
+    rows = found.rows
+    table = calibration_by_centre(rows, centre=further_column(rows.predictions, options.by))
     lines = [*found.notes, *table.lines, "", *table_lines(table.texts())]
-    data = CentresData(str(options.file), found.evidence.n_samples, table.across, table)
+    data = CentresData(str(options.file), rows.n_samples, table.across, table)
     return Output("\n".join(lines), data)
 
 

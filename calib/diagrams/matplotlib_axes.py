@@ -119,10 +119,6 @@ def _draw_points(axes: Axes, trace: Properties) -> None:
             label="_" if "lines" in mode else _label(trace),
             zorder=3,
         )
-    if "text" in mode:
-        texts = [trace["text"]] * len(y) if isinstance(trace["text"], str) else trace["text"]
-        for place, value, text in zip(x, y, texts, strict=True):
-            axes.annotate(_plain(text), (place, value), fontsize="small")
 
 
 def _fill(axes: Axes, trace: Properties, x: Any, y: np.ndarray) -> None:

@@ -168,6 +168,47 @@ class Method:
         return f"{self.key}/{self.evidence.strategy!r}"
 
 
+@dataclass(frozen=True)
+class ChosenRows:
+    """The rows of a bin, a class or a range."""
+
+    lower: float
+    upper: float
+    bin: int | None  #: Number of the equal-width bin; None for another range
+    label: int | None  #: Code of the predicted class; None for all classes
+    start: int | None  #: First row and end in the order of the confidence; None if the picture has sums
+    stop: int | None
+    count: int
+    method: str  #: Whose confidence it is
+    scores: str  #: Digest of the scores that it is about
+
+    @classmethod
+    def of(cls, sent: dict[str, Any], method: Method) -> ChosenRows:
+        """Return the choice that the browser sent."""
+        numbers = {
+            name: None if sent[name] is None else int(sent[name])
+            for name in ("bin", "label", "start", "stop")
+        }
+        return cls(
+            **numbers,
+            lower=float(sent["lower"]),
+            upper=float(sent["upper"]),
+            count=int(sent["count"]),
+            method=method.name,
+            scores=method.digest,
+        )
+
+    @property
+    def words(self) -> str:
+        """What is chosen; it may hold a user's text."""
+        what = f"{self.count:,} rows"
+        if self.label is not None:
+            what += f": said {dataset().evaluation.class_names[self.label]}"
+        if (self.lower, self.upper) != (0.0, 1.0):
+            what += f" at {100 * self.lower:.3g} to {100 * self.upper:.3g} %"
+        return what if self.method == BASE else f"{what} after {self.method}"
+
+
 def dataset() -> Dataset:
     """Return the data on screen: in rooms of `OF_CALIBRATORS` as `Dataset.checked`.
 
@@ -240,8 +281,6 @@ def _put(data: Dataset, found: Sequence[Method] = ()) -> None:
 def show_model(name: str) -> None:
     """Put another of the models on screen, with its fitted calibrators."""
     data: Dataset = st.session_state["dataset"]
-    if name == data.model:
-        return
     elsewhere = {**st.session_state["elsewhere"], data.model: st.session_state["methods"]}
     st.session_state["methods"] = elsewhere.pop(name, {})
     st.session_state["dataset"], st.session_state["elsewhere"] = data.of_model(name), elsewhere
@@ -494,6 +533,19 @@ def store(method: Method) -> Method:
 
 def remove(name: str) -> None:
     st.session_state["methods"] = {other: method for other, method in fitted().items() if other != name}
+
+
+def choice_on_screen() -> tuple[ChosenRows, Method] | None:
+    """Return what is chosen, if it is about a method on screen."""
+    choice: ChosenRows | None = st.session_state.get("picture-choice")
+    method = None if choice is None else methods().get(choice.method)
+    if choice is None or method is None or method.digest != choice.scores:
+        return None
+    return choice, method
+
+
+def drop_choice() -> None:
+    st.session_state.pop("picture-choice", None)
 
 
 def class_wise() -> bool:

@@ -27,7 +27,6 @@ from calib.stats.effective import dependence_words
 from pages.shared import page_results as results
 from pages.shared import session
 from pages.shared.address import SHARED, keep_in_address
-from pages.shared.choice import chosen, drop
 from pages.shared.isolation.computing import write_table
 from pages.shared.kept import kept
 from pages.shared.texts import PAGE_TERMS
@@ -63,9 +62,9 @@ def heading(title: str, lead: str, *, own_example: bool = False) -> DeltaGenerat
 
 def show_choice() -> None:
     """Show what is chosen in the picture, on every page, with a button that drops it."""
-    if (found := chosen()) is not None:
+    if (found := session.choice_on_screen()) is not None:
         words, icon = escaped(found[0].words), ":material/close:"
-        st.button(words, key="drop-choice", icon=icon, on_click=drop, width="content")
+        st.button(words, key="drop-choice", icon=icon, on_click=session.drop_choice, width="content")
 
 
 def choose_model() -> None:

@@ -18,8 +18,7 @@ from pages.shared import widgets as ui
 from pages.shared.isolation import reader
 from pages.shared.isolation.limits import release
 from pages.shared.panels import saved_files
-from pages.shared.panels.findings import show_faults, show_findings, show_roles
-from pages.shared.panels.preview import show_file
+from pages.shared.panels.findings import show_faults, show_file, show_findings, show_roles
 from pages.shared.session import Dataset, dataset, from_example, use
 
 PREVIEW_ROWS = 5

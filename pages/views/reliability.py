@@ -26,13 +26,12 @@ from calib.stats.measures import ece_of
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
 from pages.shared.address import SHARED, keep_in_address
-from pages.shared.choice import ChosenRows, chosen, drop
 from pages.shared.needs import need_kind, say_rows_needed, weights_refused
 from pages.shared.page_parts import part
 from pages.shared.panels.picture import show_chosen_rows, show_picture
 from pages.shared.panels.risk import show_risk_line, show_smoothed
 from pages.shared.panels.rows_panel import rows_panel
-from pages.shared.session import Method, dataset, methods
+from pages.shared.session import ChosenRows, Method, choice_on_screen, dataset, drop_choice, methods
 from pages.shared.texts import meanings
 
 #: In the menus of classes and bins: none is chosen.
@@ -61,7 +60,7 @@ COLUMNS = ui.columns_of({name: CLASS_COLUMNS[name] for name in SHOWN}, FORMATS)
 def choose(tab: str, **what: Any) -> None:
     """Choose a class or a bin, and open the tab that is about it."""
     st.session_state.update({"reliability_tab": tab, **what})
-    drop()
+    drop_choice()
 
 
 def choose_in_picture(choice: ChosenRows) -> None:
@@ -178,7 +177,9 @@ def bin_menu(diagram: ReliabilityDiagram, n_bins: int) -> int | None:
     bins = [ALL, *edges]
     label = "Score" if dataset().event is not None else "Confidence"
     # The browser keeps the words of another model, so they hold no counts.
-    found = st.selectbox(label, bins, key="bin", format_func=lambda at: edges.get(at, "any"), on_change=drop)
+    found = st.selectbox(
+        label, bins, key="bin", format_func=lambda at: edges.get(at, "any"), on_change=drop_choice
+    )
     return None if found == ALL else found
 
 
@@ -191,7 +192,7 @@ def class_menu(table: ClassTable) -> int | None:
         codes,
         key="class",
         format_func=lambda code: "all" if code == ALL else names[code],
-        on_change=drop,
+        on_change=drop_choice,
     )
     return None if found == ALL else found
 
@@ -256,7 +257,7 @@ def show_class(method: Method, table: ClassTable, code: int, bin_: int | None, n
 def show_rows(method: Method, n_bins: int, code: int | None, bin_: int | None) -> None:
     """List the rows of the class and the bin, or of a range that was chosen in the picture."""
     st.session_state.setdefault("reliability-rows-open", True)
-    found = chosen()
+    found = choice_on_screen()
     if found is not None and found[0].bin is None and found[0].label is None:
         show_chosen_rows("reliability-rows")
         return

@@ -9,8 +9,7 @@ def page():
     import streamlit as st
 
     from calib import InputError
-    from pages.shared.page_parts import part
-    from pages.shared.resuming import resume
+    from pages.shared.page_parts import part, resume
 
     resume()
     st.session_state["page-shown"] = "Some page"

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pages.shared.choice import ChosenRows
-from pages.shared.session import base_of
+from pages.shared.session import ChosenRows, base_of
 from tests.app.running import open_page, open_tab, turn_to, with_binning, words
 
 _random = np.random.default_rng(2)

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from calib.data.predictions import Announcement, Predictions
-from calib.files.readers.tables import Table, frozen
+from calib.files.readers.tables import frozen
 
 PLAIN = (type(None), bool, int, float, str)
 #: Types of calib that may be sent, with their subclasses: all are dataclasses or estimators.
@@ -58,8 +58,6 @@ class Packer:
             return {"table": columns, "index": self._packed_array(value.index.to_numpy())}
         if id(value) in self._described:
             return {"again": self._described[id(value)][0]}
-        if isinstance(value, Table):
-            return {"file": self.pack(vars(value))}
         if (name := _name_of(value)) == ROWS:  # a worker searches for no clusters, and sorts nothing again
             clusters = None if value.clusters.independent else value.clusters
             held = [value.predictions, list(value.reduced), clusters, value.suspected]
@@ -119,14 +117,13 @@ def _unpacked(data: Any, arrays: Sequence[np.ndarray], made: list[Any]) -> Any:
     if "words" in data:
         words = np.empty(len(data["words"]), dtype=np.dtype(data["dtype"]))
         words[:] = [_unpacked(word, arrays, made) for word in data["words"]]
-        return words[arrays[data["codes"]]]
+        return frozen(words[arrays[data["codes"]]])
     if "column" in data:
         return pd.Series(_unpacked(data["column"], arrays, made), dtype=data["dtype"])
     if "times" in data:
         return arrays[data["times"]].view(np.dtype(data["dtype"]))
     if "array" in data:
-        arrays[data["array"]].flags.writeable = False
-        return arrays[data["array"]]
+        return frozen(arrays[data["array"]])
     if "list" in data:
         return [_unpacked(member, arrays, made) for member in data["list"]]
     if "tuple" in data:
@@ -137,8 +134,6 @@ def _unpacked(data: Any, arrays: Sequence[np.ndarray], made: list[Any]) -> Any:
         columns = {name: _unpacked(values, arrays, made) for name, values in data["table"]}
         index = _unpacked(data["index"], arrays, made)
         return pd.DataFrame(columns).set_axis(index) if columns else pd.DataFrame(index=index)
-    if "file" in data:
-        return _table(**_unpacked(data["file"], arrays, made))
     if "rows" in data:
         return _evidence(*_unpacked(data["rows"], arrays, made))
     if "again" in data:
@@ -161,13 +156,6 @@ def _evidence(predictions: Announcement, problems: Sequence[Any], clusters: Any,
     evidence.clusters = clusters or Clusters.of(None, evidence.n_samples)
     evidence.suspected = suspected
     return evidence
-
-
-def _table(**parts: Any) -> Table:
-    table = Table(**parts)
-    for array in (*table.columns.values(), *table.matrices.values()):
-        frozen(array)
-    return table
 
 
 def n_bytes(value: Any) -> int:

@@ -15,9 +15,10 @@ import subprocess
 import sys
 import threading
 import time
+from bisect import insort
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -227,13 +228,6 @@ def session_of_thread() -> str:
     return getattr(context, "session_id", thread.name)
 
 
-@dataclass(eq=False)
-class _Ticket:
-    """One job that waits for a worker, in the order of `due`."""
-
-    due: float
-
-
 class Pool:
     """A bounded number of workers that all sessions of a server share.
 
@@ -253,7 +247,9 @@ class Pool:
         self.size = size
         self.all = [make() for _ in range(size)]
         self.idle = list(reversed(self.all))
-        self.waiting: list[_Ticket] = []
+        #: Jobs that wait for a worker: when each is due, and its number.
+        self.waiting: list[tuple[float, int]] = []
+        self.numbers = count()
         #: By session, the time until which other sessions go first.
         self.yielding: dict[str, float] = {}
         self.turn = threading.Condition()
@@ -336,14 +332,13 @@ class Pool:
 
     def _next_worker(self, progress: Progress | None, seconds: float = 0.0, session: str = "") -> Worker:
         now = time.monotonic()
-        ticket = _Ticket(max(now, self.yielding.get(session, now)) + YIELD * seconds)
+        ticket = max(now, self.yielding.get(session, now)) + YIELD * seconds, next(self.numbers)
         with self.turn:
-            self.waiting.append(ticket)
-            self.waiting.sort(key=lambda waiting: waiting.due)
+            insort(self.waiting, ticket)
         try:
             while True:
                 with self.turn:
-                    if self.idle and self.waiting[0] is ticket:
+                    if self.idle and self.waiting[0] == ticket:
                         self.waiting.remove(ticket)
                         return self.idle.pop()
                     self.turn.wait(PAUSE)

@@ -21,10 +21,9 @@ from pages.shared import page_results as results
 from pages.shared import widgets as ui
 from pages.shared.address import SHARED
 from pages.shared.browser_module import LOG, mounter
-from pages.shared.choice import ChosenRows, chosen
 from pages.shared.kept import kept
 from pages.shared.panels.rows_panel import rows_panel
-from pages.shared.session import BASE, Method, dataset, methods
+from pages.shared.session import BASE, ChosenRows, Method, choice_on_screen, dataset, methods
 
 #: Shown if the module has not replaced it after some seconds.
 LATE = "The picture has not loaded. Press Save and choose Static figure."
@@ -34,7 +33,7 @@ ALT = "Reliability diagram: accuracy against confidence. "
 
 def show_chosen_rows(key: str) -> None:
     """List the rows that are chosen."""
-    if (found := chosen()) is not None:
+    if (found := choice_on_screen()) is not None:
         choice, method = found
         rows_panel((method,), chosen_rows(method, choice), ui.escaped(choice.words), key)
 

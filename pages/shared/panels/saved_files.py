@@ -13,7 +13,7 @@ from calib.files.readers.roles import Roles
 from calib.scale.summary import Summary
 from pages.shared import widgets as ui
 from pages.shared.needs import say_rows_needed
-from pages.shared.panels.preview import taken_for
+from pages.shared.panels.findings import taken_for
 from pages.shared.session import Dataset, as_project, dataset, open_project, undo, use
 from pages.shared.uploads import read_once
 
