@@ -231,23 +231,22 @@ def sweep_models(
         raise InputError(f"n_bins must be numbers of bins of 1 or more; got {counts[:10]}")
     pairs = pairs_of_models(models, calibration, random_state)
     chosen = methods_to_compare(methods, kind_of(next(iter(pairs.values()))[1]), N_BINS)
-    redrawn = partial(_with_floor, n_resamples=n_resamples, random_state=random_state)
+    redraws = {"n_resamples": n_resamples, "random_state": random_state}
     steps = [(model, method) for model in pairs for method in (BASE, *chosen)]
     numbers: list[SweptNumber] = []
     scored: Iterable[Rows]
-    values: Callable[[Rows, Measure, int], tuple[float, ...]]
     for position, (model, method) in enumerate(steps):
         if progress:
             progress(position / len(steps), f"{model}: {method}")
         number, (fitting, rows) = partial(SweptNumber, model, method), pairs[model]
         try:
             if method == BASE:
-                scored, values = repeat(Rows(rows)), redrawn
+                scored = repeat(Rows(rows))
             else:
                 scored = _recalibrated(method, chosen[method], rows_to_fit(model, fitting), rows, counts)
-                values = _error
+            floors = redraws if method == BASE else None
             numbers += [
-                number(measure.key, measure.title, count, None, *values(evidence, measure, count))
+                number(measure.key, measure.title, count, None, *_values(evidence, measure, count, floors))
                 for count, evidence in zip(counts, scored, strict=False)
                 for measure in _measures(evidence)
             ]
@@ -273,14 +272,10 @@ def _measures(rows: Rows) -> list[Measure]:
     return known or list(ece_of(rows.kind).values())
 
 
-def _error(rows: Rows, measure: Measure, n_bins: int) -> tuple[float, ...]:
-    return (measure.value(rows, cells=rows.cells(measure.notion, n_bins=n_bins, effects=False)),)
-
-
-def _with_floor(
-    rows: Rows, measure: Measure, n_bins: int, *, n_resamples: int, random_state: int | None
-) -> tuple[float, ...]:
-    redraws: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
+def _values(rows: Rows, measure: Measure, n_bins: int, redraws: dict[str, Any] | None) -> tuple[float, ...]:
+    """Return an error, and with `redraws` its floor: mean, 5 and 95 % quantile."""
+    if redraws is None:
+        return (measure.value(rows, cells=rows.cells(measure.notion, n_bins=n_bins, effects=False)),)
     floor = noise_floor(rows, **measure.options, n_bins=n_bins, **redraws)
     return floor.observed, floor.mean, float(floor.quantile(0.05)), float(floor.quantile(0.95))
 

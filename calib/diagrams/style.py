@@ -92,14 +92,8 @@ CONFIG = {
     "toImageButtonOptions": {"format": "svg"},
     # A mouse zooms by dragging, pans with the shift key, resets by a double click; buttons stop the keyboard.
     "modeBarButtonsToRemove": [
-        "select2d",
-        "lasso2d",
-        "autoScale2d",
-        "zoom2d",
-        "pan2d",
-        "zoomIn2d",
-        "zoomOut2d",
-        "resetScale2d",
+        f"{name}2d"
+        for name in ("select", "lasso", "autoScale", "zoom", "pan", "zoomIn", "zoomOut", "resetScale")
     ],
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from html import escape
 from typing import Any, Literal
 
@@ -28,7 +29,6 @@ from pages.shared import page_results as results
 from pages.shared import session
 from pages.shared.address import SHARED, keep_in_address
 from pages.shared.isolation.computing import write_table
-from pages.shared.kept import kept
 from pages.shared.texts import PAGE_TERMS
 from pages.shared.work import compute
 
@@ -274,7 +274,9 @@ def chart(
         with menu:
             if table is not None:
                 download(table(), file, label="Data (CSV)")
-            _offer_page(figure, file, alt)
+            log, help_ = st.session_state.get("fixes", ()), "Makes a self-contained page to save."
+            made_page = partial(figure_page, figure, file, alt, log)
+            offer("Figure (HTML)", made_page, f"{file}.html", "text/html", help_=help_)
             kept_format: dict[str, Any] = {"default": "SVG", "required": True, "persist_state": "session"}
             st.segmented_control("Picture", ["SVG", "PNG"], key=f"{key}-format", **kept_format)
             st.html(f'<button class="calib-save" data-calib-save="{escape(key)}">Save picture</button>')
@@ -308,17 +310,6 @@ def as_clicked(figure: style.Figure, key: str) -> style.Figure:
     return with_marked(marked, revision)
 
 
-def _offer_page(figure: style.Figure, file: str, alt: str) -> None:
-    log = st.session_state.get("fixes", ())
-    offer(
-        "Figure (HTML)",
-        lambda: figure_page(figure, file, alt, log),
-        f"{file}.html",
-        "text/html",
-        help_="Makes a self-contained page to save.",
-    )
-
-
 def figure_page(figure: style.Figure, key: str, alt: str, log: tuple[str, ...]) -> bytes:
     """Return a figure as a self-contained page that lists the fixes accepted in the data."""
     fixes = [paragraph(f"Fixed in the data: {text(line)}") for line in log]
@@ -346,13 +337,10 @@ def columns_of(heads: Mapping[str, tuple[str, str]], formats: Mapping[str, str])
     }
 
 
-def download(
-    table: pd.DataFrame, file: str, *, label: str = "Table (CSV)", about: tuple[object, ...] = ()
-) -> None:
+def download(table: pd.DataFrame, file: str, *, label: str = "Table (CSV)") -> None:
     """Offer a table as CSV; cells that a spreadsheet would run as formulas are neutralised.
 
-    Accepted fixes are in the first row of an additional last column. `about` identifies the table among
-    others of this file, if it is to be written only once.
+    Accepted fixes are in the first row of an additional last column.
     """
     logged, log = table, st.session_state.get("fixes", ())
     if log and not table.empty:
@@ -360,15 +348,10 @@ def download(
 
     def content() -> bytes:
         if logged.size <= MADE_AT_ONCE:
-            return _written(file, about, log, logged) if about else write_csv(logged)
+            return write_csv(logged)
         return compute("Writing the file", write_table, logged).tobytes()
 
     offer(label, made(content, logged), f"{file}.csv", "text/csv")
-
-
-@kept()
-def _written(file: str, source: tuple[object, ...], log: tuple[str, ...], _table: pd.DataFrame) -> bytes:
-    return write_csv(_table)
 
 
 def made(make: Callable[[], bytes], table: pd.DataFrame) -> bytes | Callable[[], bytes]:

@@ -182,7 +182,7 @@ def show_layouts() -> None:
     rows = from_example("resnet").evaluation.take(slice(0, SAMPLE_ROWS))
     sample = pd.DataFrame(rows.proba, columns=[f"p_{name}" for name in rows.class_names]).round(4)
     sample["label"] = np.asarray(rows.class_names, dtype=object)[rows.labels]
-    ui.download(sample, "calib-sample", label="A sample file (simulated)", about=("sample",))
+    ui.download(sample, "calib-sample", label="A sample file (simulated)")
     st.caption(
         "CSV, TSV, JSON, Parquet, Feather, NPY or NPZ, also projects and summaries of calib. Files stay in "
         "this session's memory; none is saved."

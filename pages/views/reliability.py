@@ -111,7 +111,7 @@ def show() -> None:
     tabs: dict[str, Callable[[], None]] = {}
     if table is not None:
         tabs[CHOSEN] = partial(show_chosen, method, table, diagram, n_bins, code, bin_)
-        tabs["All classes"] = partial(show_classes, method, n_bins, table)
+        tabs["All classes"] = partial(show_classes, table)
     elif is_risk:
         tabs["Smoothed"] = partial(show_smoothed, method)
     tabs[ROWS] = partial(show_rows, method, n_bins, code, bin_)
@@ -155,7 +155,7 @@ def show_errors(method: Method, n_bins: int, table: ClassTable | None) -> None:
     st.markdown(said, help=meanings(ece_of(dataset().kind)[key].title for key in keys) or None)
 
 
-def show_classes(method: Method, n_bins: int, table: ClassTable) -> None:
+def show_classes(table: ClassTable) -> None:
     names = dataset().evaluation.class_names
     every = table.frame(names)
     st.dataframe(
@@ -168,7 +168,7 @@ def show_classes(method: Method, n_bins: int, table: ClassTable) -> None:
         selection_mode="single-row",
         placeholder="\u2013",
     )
-    ui.download(every, "classes", about=(method, n_bins, names))
+    ui.download(every, "classes")
 
 
 def bin_menu(diagram: ReliabilityDiagram, n_bins: int) -> int | None:

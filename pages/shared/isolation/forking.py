@@ -123,14 +123,12 @@ class Forked:
 def _connected(ends: list[int], environment: dict[str, str]) -> tuple[int, int]:
     """Ask the fork server for a process; return the pipe ends of its status and of its order."""
     with _environment:  # the fork server starts with this process's, and the path to `pages`
-        before = {name: os.environ.get(name) for name in environment}
+        before = {name: os.environ[name] for name in environment.keys() & os.environ.keys()}
         os.environ.update(environment)
         try:
             forkserver.set_forkserver_preload(IMPORTS)
             return forkserver.connect_to_new_process(ends)
         finally:
-            for name, value in before.items():
-                if value is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = value
+            for name in environment:
+                del os.environ[name]
+            os.environ.update(before)

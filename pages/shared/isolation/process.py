@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from bisect import insort
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from itertools import count
@@ -291,19 +292,14 @@ class Pool:
         InputError
             As for `Worker.ask`.
         """
+        progress = progress or (lambda share, words: None)
         session = session_of_thread()
         worker = self._next_worker(progress, seconds, session)
-        latest, begin = (0.0, ""), time.monotonic()
-
-        def note(share: float, words: str) -> None:
-            nonlocal latest
-            latest = (share, words)
-
-        answer: Future[Any] = Future()
+        begin, answer, latest = time.monotonic(), Future[Any](), deque([(0.0, "")], maxlen=1)
 
         def exchange() -> None:
             try:
-                answer.set_result(worker.ask(job, blobs, arrays, note))
+                answer.set_result(worker.ask(job, blobs, arrays, lambda *step: latest.append(step)))
             except BaseException as error:
                 answer.set_exception(error)
 
@@ -312,8 +308,7 @@ class Pool:
             threading.Thread(target=exchange, daemon=True, name="calib-job").start()
             try:
                 while not wait([answer], PAUSE).done:
-                    if progress is not None:
-                        progress(*latest)
+                    progress(*latest[0])
             except BaseException:  # the session wants another page, or has ended
                 worker.stop()
                 wait([answer])
@@ -330,23 +325,26 @@ class Pool:
                     self.idle.append(worker)
                     self.turn.notify_all()
 
-    def _next_worker(self, progress: Progress | None, seconds: float = 0.0, session: str = "") -> Worker:
+    def _next_worker(self, progress: Progress, seconds: float, session: str) -> Worker:
         now = time.monotonic()
         ticket = max(now, self.yielding.get(session, now)) + YIELD * seconds, next(self.numbers)
         with self.turn:
             insort(self.waiting, ticket)
         try:
-            while True:
-                with self.turn:
-                    if self.idle and self.waiting[0] == ticket:
-                        self.waiting.remove(ticket)
-                        return self.idle.pop()
-                    self.turn.wait(PAUSE)
-                    before = self.waiting.index(ticket) + self.size - len(self.idle)
-                if progress is not None:
-                    progress(0.0, f"Waiting: {before} other {'job' if before == 1 else 'jobs'} first")
+            while (worker := self._idle_worker(ticket)) is None:
+                before = self.waiting.index(ticket) + self.size - len(self.idle)
+                progress(0.0, f"Waiting: {before} other {'job' if before == 1 else 'jobs'} first")
+            return worker
         except BaseException:
             with self.turn:
                 self.waiting.remove(ticket)
                 self.turn.notify_all()
             raise
+
+    def _idle_worker(self, ticket: tuple[float, int]) -> Worker | None:
+        """Return a worker for a waiting job if its turn comes within `PAUSE`."""
+        with self.turn:
+            if not self.turn.wait_for(lambda: self.idle and self.waiting[0] == ticket, PAUSE):
+                return None
+            self.waiting.remove(ticket)
+            return self.idle.pop()

@@ -27,6 +27,11 @@ from calib.files.readers.source import Progress, Source
 from pages.shared.isolation.objects import Packer, unpack
 from pages.shared.isolation.wire import Channel
 
+try:
+    import resource
+except ImportError:  # not on Windows
+    resource = None  # type: ignore[assignment]
+
 #: Seconds between two messages of progress.
 PAUSE = 0.05
 
@@ -92,9 +97,7 @@ TOO_LARGE = "the {} needs more memory than it may take; pass a sample of the row
 
 def limit(memory_bytes: int) -> list[str]:
     """Set limits of this process, if the system has them; return their names."""
-    try:
-        import resource
-    except ImportError:
+    if resource is None:
         return []
     page = os.sysconf("SC_PAGE_SIZE")
     wanted = {"files": (resource.RLIMIT_NOFILE, 64)}
@@ -111,9 +114,7 @@ def limit(memory_bytes: int) -> list[str]:
 
 def limit_time(seconds: int) -> None:
     """Allow this number of further seconds of processor time, until the next job."""
-    try:
-        import resource
-    except ImportError:
+    if resource is None:
         return
     used = sum(os.times()[:2])
     hard = resource.getrlimit(resource.RLIMIT_CPU)[1]

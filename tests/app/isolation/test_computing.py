@@ -269,12 +269,16 @@ def test_threads_of_a_session_are_its_own():
     assert named == [threads[0].name, "one"]
 
 
+def silent(share, words):
+    """Take no progress."""
+
+
 def test_a_long_job_lets_shorter_ones_go_first():
     item, order = Pool(Computer, 1), []
-    worker = item._next_worker(None)
+    worker = item._next_worker(silent, 0.0, "")
 
     def take(seconds):
-        taken = item._next_worker(None, seconds)
+        taken = item._next_worker(silent, seconds, "")
         order.append(seconds)
         with item.turn:
             item.idle.append(taken)
@@ -297,7 +301,7 @@ def test_a_session_that_used_workers_lets_others_go_first(pool):
     names, order = ("busy", "other"), []
 
     def take(name):
-        taken = pool._next_worker(None, 0.0, name)
+        taken = pool._next_worker(silent, 0.0, name)
         order.append(name)
         with pool.turn:
             pool.idle.append(taken)
@@ -309,7 +313,7 @@ def test_a_session_that_used_workers_lets_others_go_first(pool):
     busy.join(60)
     assert pool.yielding["busy"] > 0
     pool.yielding["busy"] += 30.0
-    worker = pool._next_worker(None)
+    worker = pool._next_worker(silent, 0.0, "")
     threads = [threading.Thread(target=take, args=(name,), daemon=True) for name in names]
     for number, thread in enumerate(threads, 1):
         thread.start()
