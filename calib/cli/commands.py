@@ -813,10 +813,8 @@ def slices(options: Namespace) -> Output[SlicesData]:
     lines += [f"{len(table) - options.rows:,} more groups: --rows"] if len(table) > options.rows else []
     apart = [f"{column} {group}: {words}" for (column, group), words in table.differences().items()]
     lines += ["", *apart[:MOST_NAMED]] if apart else []
-    return Output(
-        "\n".join(lines),
-        SlicesData(str(options.file), evidence.n_samples, evidence.is_weighted, table, table),
-    )
+    data = SlicesData(str(options.file), evidence.n_samples, evidence.is_weighted, table, table)
+    return Output("\n".join(lines), data)
 
 
 @dataclass(frozen=True)

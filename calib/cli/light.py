@@ -123,13 +123,10 @@ def lesson(options: Namespace) -> Output[LessonData]:
         title = Path(getattr(options.file, "name", options.file)).name
         made = make_lesson(read_rows(options).evaluation, title=title)
     content = (made.handout() if options.handout else made.page()).encode(errors="backslashreplace")
-    deliver(options.output, content)
     rows = None if made.own is None else made.own.count
     own = "" if rows is None else f", with a bin of {rows:,} rows of your predictions"
-    return Output(
-        f"wrote {options.output} ({len(content) / 1e3:.0f} kB){own}",
-        LessonData(options.output, len(content), rows),
-    )
+    wrote = f"{deliver(options.output, content)} ({len(content) / 1e3:.0f} kB){own}"
+    return Output(wrote, LessonData(options.output, len(content), rows))
 
 
 def app(options: Namespace) -> NoReturn:

@@ -38,7 +38,8 @@ from .reliability_diagrams import (
 from .row_lists import row_table as row_table, rows_behind as rows_behind
 from .simplex_maps import (
     RecalibrationMap as RecalibrationMap, cell_outlines as cell_outlines,
-    draw_recalibration as draw_recalibration, recalibration_map as recalibration_map,
+    draw_recalibration as draw_recalibration, merge_classes as merge_classes,
+    recalibration_map as recalibration_map, renormalise_classes as renormalise_classes,
 )
 from .slice_maps import (
     ClassHeat as ClassHeat, class_heat as class_heat, draw_heat as draw_heat,
@@ -46,7 +47,6 @@ from .slice_maps import (
 )
 from .smoothed_curves import draw_smoothed as draw_smoothed
 from .style import FEW_ROWS as FEW_ROWS, MAX_NAMED as MAX_NAMED, OKABE_ITO as OKABE_ITO
-from .three_class_views import merge_classes as merge_classes, renormalise_classes as renormalise_classes
 from .validity_plots import (
     DOTTED as DOTTED, ValidityCells as ValidityCells,
     ValidityCurve as ValidityCurve, canonical_validity as canonical_validity,

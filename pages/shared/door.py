@@ -47,10 +47,6 @@ SPARE_HANDLES = 16
 LOG = logging.getLogger("calib.app")
 
 
-class Stalled(Exception):
-    """An upload that sends too little data."""
-
-
 class Refused(Exception):
     """An upload that is refused: status and sentence."""
 
@@ -101,7 +97,8 @@ class Door:
             try:
                 message = await asyncio.wait_for(receive(), max(since + PATIENCE - time.monotonic(), 0.0))
             except TimeoutError:
-                raise Stalled from None
+                nothing = f"The upload was ended: it brought nothing for {PATIENCE:.0f} seconds."
+                raise Refused(408, nothing) from None
             arrived = len(message.get("body", b""))
             seen, received = seen + arrived, received + arrived
             if received > size:
@@ -121,8 +118,6 @@ class Door:
             return
         except Refused as refused:
             status, words = refused.args
-        except Stalled:
-            status, words = 408, f"The upload was ended: it brought nothing for {PATIENCE:.0f} seconds."
         except ClientDisconnect:
             LOG.info("upload cut bytes=%d", size)
             return

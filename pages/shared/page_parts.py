@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ParamSpec
 
 import streamlit as st
@@ -66,12 +67,8 @@ def keeping_session() -> Iterator[None]:
         remember()
 
 
-class Held:
+class Held(SimpleNamespace):
     """The content of a session; it ends with the session, because only the session refers to it."""
-
-    def __init__(self, user: Any) -> None:
-        self.user = user
-        self.state: dict[str, Any] = {}
 
 
 _held: weakref.WeakValueDictionary[str, Held] = weakref.WeakValueDictionary()
@@ -90,7 +87,7 @@ def resume() -> None:
 
 def remember() -> None:
     """Let a reload of the page find the content of this session."""
-    held = st.session_state.setdefault("held", Held(_user()))
+    held = st.session_state.setdefault("held", Held(user=_user()))
     held.state = {name: st.session_state[name] for name in KEPT if name in st.session_state}
     _held[st.session_state["tab"]] = held
 

@@ -27,7 +27,7 @@ from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import Announcement, further_column
 from calib.data.times import are_dates, is_time
 from calib.diagrams.living_picture import living_picture
-from calib.diagrams.three_class_views import rows_of_classes
+from calib.diagrams.simplex_maps import rows_of_classes
 from calib.evidence import BinStatistics
 from calib.evidence.clusters import Clusters
 from calib.evidence.judged_rows import ChosenBy

@@ -286,18 +286,11 @@ def show_model(name: str) -> None:
     st.session_state["dataset"], st.session_state["elsewhere"] = data.of_model(name), elsewhere
 
 
-def base_models() -> dict[str, Method]:
-    """Return every model before calibration, by its name, the one on screen first; none if it is alone."""
-    data = dataset()
-    others = [name for name in data.models if name != data.model]
-    names = [data.model, *others] if others else []
-    return {name: base_of(data.of_model(name), name) for name in names}
-
-
 def scored() -> dict[str, Method]:
     """Return the methods of the model on screen, and every other model before calibration, by name."""
-    others = {name: model for name, model in base_models().items() if name != dataset().model}
-    return {**others, **methods()} if set(others) & set(methods()) else {**methods(), **others}
+    data, found = dataset(), methods()
+    others = {name: base_of(data.of_model(name), name) for name in data.models if name != data.model}
+    return {**others, **found} if set(others) & set(found) else {**found, **others}
 
 
 def as_project() -> Project:

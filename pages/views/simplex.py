@@ -15,8 +15,7 @@ from streamlit.elements.lib.column_types import ColumnConfig
 from calib import GridScheme, InputError, ProjectionScheme, SierpinskiScheme, diagrams
 from calib.calibrators.canonical import SimplexScheme
 from calib.diagrams import RecalibrationMap, cell_outlines, recalibration_map
-from calib.diagrams.simplex_maps import sample_rows
-from calib.diagrams.three_class_views import most_mistaken
+from calib.diagrams.simplex_maps import most_mistaken, sample_rows
 from calib.stats.floors import canonical_noise_floor
 from pages.shared import page_results as results
 from pages.shared import widgets as ui

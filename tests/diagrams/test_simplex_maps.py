@@ -13,8 +13,7 @@ from calib.diagrams import (
     recalibration_map,
     renormalise_classes,
 )
-from calib.diagrams.simplex_maps import _regions, sample_rows, to_log_ratios, to_plane
-from calib.diagrams.three_class_views import most_mistaken
+from calib.diagrams.simplex_maps import _regions, most_mistaken, sample_rows, to_log_ratios, to_plane
 from tests.figures import accepted
 from tests.populations import dirichlet
 
