@@ -26,7 +26,7 @@ from calib.data.defaults import N_BINS
 from calib.data.kinds import KINDS
 from calib.data.notions import Notion
 from calib.evidence.binning import BinStatistics, assign_bins, uniform_edges
-from calib.evidence.cell_sums import EDGES, MOST_BINS, CellAdder
+from calib.evidence.cell_sums import EDGES, MOST_BINS, cell_sums
 from calib.evidence.reductions import top_label
 from calib.evidence.rows import Rows
 from calib.evidence.sums import SummedRows
@@ -235,11 +235,9 @@ def _sums(evidence: Evidence, group_of: np.ndarray, labels: np.ndarray | None) -
         sums = evidence.top
     else:
         problem = evidence.problems("confidence")
-        adder = CellAdder(len(group_of), evidence.is_weighted, evidence.n_samples)
         key = None if labels is None else labels[problem.rows]
         weights = problem.weights if evidence.is_weighted else None
-        adder.add(key, problem.scores, problem.outcomes, weights)
-        sums = adder.sums()
+        sums = cell_sums(len(group_of), key, problem.scores, problem.outcomes, weights)
     n_groups = int(group_of.max()) + 1
     place = (sums.cell * n_groups + group_of[sums.key]) * 2 + sums.outcome
     kept, at = np.unique(place, return_inverse=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -27,8 +26,10 @@ UNITS = 2.0**37
 EXACT_ROWS = 2**16
 #: A number near which float64 holds whole units only.
 TO_UNITS = 1.5 * 2.0**52 / UNITS
-#: Most cells with dense sums for each block; above, rows are sorted by cell.
-MOST_DENSE = 2**18
+
+#: Most cells for each row of a block for which all cells are counted; above, rows are sorted by cell.
+DENSE = 4
+
 #: Sums over the rows of a cell besides their number: without weights, and with weights.
 PLAIN = ("score", "square")
 WEIGHTED = ("score", "square", "weight", "weight_square", "variance")
@@ -124,11 +125,6 @@ def in_units(values: np.ndarray) -> np.ndarray:
     return np.floor(units, out=units)
 
 
-def in_whole_units(scores: np.ndarray) -> bool:
-    """Whether scores need no rounding to units: float32 scores of 2^-14 or more."""
-    return scores.dtype == np.float32 and len(scores) > 0 and bool(scores.min() >= 2.0**-14)
-
-
 def integer_pairs(units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return whole numbers of units, int64 below 2^62, as pairs of float64."""
     high = units.astype(np.float64)
@@ -149,92 +145,46 @@ def exact_units(values: np.ndarray) -> int:
     return int((sums * UNITS).astype(np.int64).sum())
 
 
-class CellAdder:
-    """Adds up rows block by block; `sums` gives what was added.
-
-    `n_rows` is the number of rows to come, if known: few rows are sorted instead of spread over all cells.
-    """
-
-    def __init__(self, n_keys: int, weighted: bool, n_rows: int | None = None) -> None:
-        self.size, self.weighted = n_keys * CELLS * 2, weighted
-        self.dense = not weighted and self.size <= min(MOST_DENSE, MOST_DENSE if n_rows is None else n_rows)
-        self.parts: list[CellSums] = []
-        self.place_type: Any = np.int32 if self.size < 2**31 else np.int64
-        if self.dense:
-            self.count = np.zeros(self.size, dtype=np.int64)
-            self.units = np.zeros((len(PLAIN), self.size), dtype=np.int64)
-            self.waiting = np.zeros((len(PLAIN), self.size))  # whole numbers, exact for so few rows
-            self.rows = self.rows_waiting = 0
-
-    def add(
-        self,
-        key: np.ndarray | None,
-        score: np.ndarray,
-        outcome: np.ndarray,
-        weights: np.ndarray | None = None,
-    ) -> None:
-        for start in range(0, len(score), EXACT_ROWS):
-            rows = slice(start, start + EXACT_ROWS)
-            place = self._places(None if key is None else key[rows], score[rows], outcome[rows])
-            exact = score[rows].astype(np.float64)
-            if self.dense:
-                self._add_dense(place, exact, is_whole=in_whole_units(score[rows]))
-            else:
-                self._add_sorted(place, exact, None if weights is None else weights[rows])
-
-    def _places(self, key: np.ndarray | None, score: np.ndarray, outcome: np.ndarray) -> np.ndarray:
-        place = finder(score.dtype)(score).astype(self.place_type, copy=False)
+def cell_sums(
+    n_keys: int,
+    key: np.ndarray | None,
+    score: np.ndarray,
+    outcome: np.ndarray,
+    weights: np.ndarray | None = None,
+) -> CellSums:
+    """Return the sums over (n,) rows, given their keys (None for 0), scores, bool outcomes and weights."""
+    parts = [CellSums.empty(weights is not None)]
+    for start in range(0, len(score), EXACT_ROWS):
+        rows = slice(start, start + EXACT_ROWS)
+        place = finder(score.dtype)(score[rows]).astype(np.intp)
         if key is not None:
-            start = key.astype(self.place_type)
-            start *= CELLS
-            place += start
+            place += np.multiply(key[rows], CELLS, dtype=np.intp)
         place <<= 1
-        place += outcome.view(np.int8)
-        return place.astype(np.intp)
+        place += outcome[rows]
+        exact = score[rows].astype(np.float64)
+        parts.append(
+            _block_sums(n_keys * CELLS * 2, place, exact, None if weights is None else weights[rows])
+        )
+    return added(parts)
 
-    def _add_dense(self, place: np.ndarray, score: np.ndarray, *, is_whole: bool) -> None:
-        if self.rows_waiting + len(score) > EXACT_ROWS:
-            self._settle()
-        self.count += np.bincount(place, minlength=self.size)
-        squares = in_units(score * score)
-        units = np.multiply(score, UNITS, out=score) if is_whole else in_units(score)
-        for row, values in enumerate((units, squares)):
-            self.waiting[row] += np.bincount(place, values, minlength=self.size)
-        self.rows += len(score)
-        self.rows_waiting += len(score)
-        if self.rows >= 2**24:  # as int64 holds 2^26 rows of 2^37 units
-            self._flush()
 
-    def _settle(self) -> None:
-        self.units += self.waiting.astype(np.int64)
-        self.waiting[:], self.rows_waiting = 0.0, 0
+def _block_sums(size: int, place: np.ndarray, score: np.ndarray, weights: np.ndarray | None) -> CellSums:
+    """Add up at most `EXACT_ROWS` rows, given their places among `size`."""
+    if size <= DENSE * len(place):
+        held = np.bincount(place, minlength=size)
+        places = np.flatnonzero(held)
+        count = held[places]
+        held[places] = np.arange(len(places))
+        at = held[place]
+    else:
+        places, at, count = np.unique(place, return_inverse=True, return_counts=True)
 
-    def _flush(self) -> None:
-        self._settle()
-        place = np.flatnonzero(self.count)
-        pairs = integer_pairs(self.units[:, place])
-        self.parts.append(CellSums(place, self.count[place], *pairs))
-        self.count[:], self.units[:], self.rows = 0, 0, 0
+    def total(values: np.ndarray) -> np.ndarray:
+        return np.bincount(at, values, len(places))
 
-    def _add_sorted(self, place: np.ndarray, score: np.ndarray, weights: np.ndarray | None) -> None:
-        order = np.argsort(place, kind="stable")
-        place, score = place[order], score[order]
-        starts = np.flatnonzero(np.append(True, place[1:] != place[:-1]))
-        count = np.diff(np.append(starts, len(place)))
-        if weights is None:
-            units = in_units(np.stack([score, score * score])).astype(np.int64)
-            pairs: Any = integer_pairs(np.add.reduceat(units, starts, axis=1))
-        else:
-            w = weights[order]
-            rows = w * score, w * score * score, w, w * w, w * w * score * (1.0 - score)
-            sums = np.add.reduceat(np.stack(rows), starts, axis=1)
-            pairs = sums, np.zeros_like(sums)
-        self.parts.append(CellSums(place[starts], count, *pairs))
-        if len(self.parts) >= 64:
-            self.parts = [added(self.parts)]
-
-    def sums(self) -> CellSums:
-        if self.dense and self.rows:
-            self._flush()
-        self.parts = [added(self.parts)] if self.parts else [CellSums.empty(self.weighted)]
-        return self.parts[0]
+    if weights is None:  # sums of so few whole numbers are exact in float64
+        units = np.stack([total(in_units(score)), total(in_units(score * score))])
+        return CellSums(places, count, *integer_pairs(units.astype(np.int64)))
+    rows = weights * score, weights * score * score, weights, weights * weights
+    high = np.stack([total(values) for values in (*rows, weights * weights * score * (1.0 - score))])
+    return CellSums(places, count, high, np.zeros_like(high))

@@ -97,13 +97,11 @@ def apply(
         path: _finished(target, _origin(path, digest)) for path, target in zip(inputs, targets, strict=True)
     }
 
-    def work() -> Iterator[tuple[Any, list[str]]]:
+    def work() -> Iterator[None]:
         for path, target in zip(inputs, targets, strict=True):
             own = [part for part in parts if part.path == path]
-            if done[path]:
-                yield from ((None, []) for _ in own)
-            else:
-                yield from _write(calibrator, own, reader, target, _origin(path, digest))
+            left = _write(calibrator, own, reader, target, _origin(path, digest))
+            yield from (None for _ in own) if done[path] else left
 
     for _ in timed(work(), parts, progress):
         pass
@@ -145,7 +143,7 @@ def _finished(target: str, origin: bytes) -> bool:
 
 def _write(
     calibrator: BaseEstimator, parts: list[Part], reader: BatchReader, target: str, origin: bytes
-) -> Iterator[tuple[Any, list[str]]]:
+) -> Iterator[None]:
     """Write the output of one input file, and yield after each of its parts."""
     writer: pq.ParquetWriter | None = None
     with atomic_write(target) as stream, ExitStack() as closing:
@@ -154,7 +152,7 @@ def _write(
                 marked = table.schema.with_metadata({MADE_OF: origin})
                 writer = writer or closing.enter_context(pq.ParquetWriter(stream, marked))
                 writer.write_table(table.cast(writer.schema))
-            yield None, []
+            yield
 
 
 def _calibrated(calibrator: BaseEstimator, part: Part, reader: BatchReader) -> Iterator[pa.Table]:

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from calib.base.exceptions import InputError
 from calib.data.kinds import KINDS
+from calib.data.matrices import ROW_SUM_TOLERANCE
 from calib.data.validation import MISSING, as_names
 from calib.files.readers.answers import ANOTHER, classes_in
 from calib.files.readers.arrow import column_values, table_of_batch
@@ -37,19 +38,18 @@ from calib.files.readers.raw_predictions import (
 from calib.files.readers.readings import guess_roles
 from calib.files.readers.roles import Given, Roles, numbered, part_of
 from calib.files.readers.tables import Table, as_float_column, as_keys, by_word, some_names, words_in
-from calib.scale.sweep import Sweep
 
 #: Kinds of predictions that one pass of sums can describe.
 STREAMED = ("vectors", "top-label", "confidence", "binary")
+
+#: Rows of a block: its columns stay in the cache of a processor.
+BLOCK = 64_000
 
 #: First rows from which the roles of columns are guessed.
 SAMPLE = 20_000
 
 #: Most codes of a column of whole numbers that are used as they are.
 MOST_CODES = 10_000
-
-#: Rows at the start of a batch that are first searched for every cell.
-FEW = 4_000
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,6 @@ class Batch:
     label: np.ndarray
     names: tuple[str, ...] = ()  #: Names of the classes, in the order of the codes
     columns: Sequence[np.ndarray] = ()  #: (n,) float arrays: scores of each class ("vectors")
-    squares: np.ndarray | None = None  #: (n,) float64 array: sum of squared scores ("vectors"), if asked for
     weights: np.ndarray | None = None  #: (n,) float64 array, above 0
     #: Code of the group of each row, and names of the groups, for each column of groups
     groups: Sequence[tuple[np.ndarray, tuple[str, ...]]] = ()
@@ -85,14 +84,15 @@ class Batch:
     def n_rows(self) -> int:
         return len(self.score)
 
-    def at(self, index: np.ndarray) -> Batch:
-        arrays = {name: getattr(self, name) for name in ("score", "predicted", "label", "squares", "weights")}
+    def at(self, rows: np.ndarray | slice) -> Batch:
         return replace(
             self,
-            **{name: values[index] for name, values in arrays.items() if values is not None},
-            columns=[column[index] for column in self.columns],
-            groups=[(codes[index], names) for codes, names in self.groups],
-            index=index,
+            score=self.score[rows],
+            predicted=self.predicted[rows],
+            label=self.label[rows],
+            columns=[column[rows] for column in self.columns],
+            weights=None if self.weights is None else self.weights[rows],
+            groups=[(codes[rows], names) for codes, names in self.groups],
         )
 
     @property
@@ -121,30 +121,18 @@ class _Kept:
 
 
 class _Words:
-    """Columns of words of a batch, and a few of its rows that hold all of their cells.
+    """Columns of words of a batch, in a few of its rows that hold all of their cells.
 
     `groups` are names of columns; each combination of cells in the columns of a group is in one of the rows.
     """
 
-    def __init__(self, batch: pa.RecordBatch, groups: Iterable[tuple[str, ...]], kept: _Kept) -> None:
-        self._kept = kept
+    def __init__(self, batch: pa.RecordBatch, groups: Iterable[tuple[str, ...]]) -> None:
         coded = {names: _combinations(batch, names) for names in dict.fromkeys(groups) if names}
-        self._codes = {names: code for names, (code, _) in coded.items()}
-        #: The few rows, and the place of each combination among them
         self.rows = np.unique(np.concatenate([[0], *(row for _, row in coded.values())]))
-        self._places = {names: np.searchsorted(self.rows, row) for names, (_, row) in coded.items()}
+        #: For each group, the place among the few rows of the cells of each row of the batch
+        self.at = {names: np.searchsorted(self.rows, row)[code] for names, (code, row) in coded.items()}
         few, used = pa.array(self.rows), {name for names in coded for name in names}
         self.columns = {name: column_values(batch.column(name).take(few)) for name in used}
-
-    def spread(self, names: tuple[str, ...], values: np.ndarray) -> np.ndarray:
-        """Return for each row of the batch the value of the few rows with the same cells."""
-        return values[self._places[names]].take(self._codes[names])
-
-    def refuse(self, names: tuple[str, ...], found: Iterable[Refused]) -> None:
-        """Refuse the rows of the batch with the cells of few rows that are refused."""
-        bad = [each for each in found if each[1].any()]
-        if bad:
-            self._kept.refuse(bad, self._places[names].take(self._codes[names]))
 
 
 @dataclass(frozen=True)
@@ -181,7 +169,7 @@ class BatchReader:
         weight = () if self.roles.weight is None else (self.roles.weight,)
         return (*self.roles.probabilities, *weight)
 
-    def read(self, batch: pa.RecordBatch, *, squares: bool = False) -> Batch:
+    def read(self, batch: pa.RecordBatch) -> Batch:
         """Return the usable rows of a batch, and the faults of the others."""
         roles, scale, kept = self.roles, self.decided.scale, _Kept(batch.num_rows)
         numbers = {name: _numbers(batch, name, roles.words) for name in self._numeric}
@@ -193,19 +181,16 @@ class BatchReader:
         groups = [_groups(batch, name) for name in self.by]
         given = [numbers[name] for name in roles.probabilities]
         columns: Sequence[np.ndarray] = ()
-        squared = None
         if roles.kind == "vectors":
             columns = _class_scores(given, scale)
-            swept = Sweep.of(columns, squares=squares)
-            if not swept.are_probabilities:
+            score, predicted, are_probabilities = _sweep(columns)
+            if not are_probabilities:
                 kept.refuse(refused_vectors(columns))
-            score, predicted, squared = swept.score, swept.label, swept.squares
         else:
             score = _one_score(given[0], scale, kept)
-        rows = Batch(
-            score, predicted, label, names, columns, squared, weights, groups, None, kept.faults, n_abstained
-        )
-        return rows if kept.rows.all() else rows.at(np.flatnonzero(kept.rows))
+        rows = Batch(score, predicted, label, names, columns, weights, groups, None, kept.faults, n_abstained)
+        places = np.flatnonzero(kept.rows)
+        return rows if len(places) == len(score) else replace(rows.at(places), index=places)
 
     def _read_words(
         self, batch: pa.RecordBatch, numbers: Mapping[str, np.ndarray], kept: _Kept
@@ -215,7 +200,7 @@ class BatchReader:
         answer = tuple(name for name in (roles.predicted, roles.correct) if name is not None)
         truth = (*answer, *roles.label) if roles.kind == "confidence" else roles.label or answer
         chosen = [(name,) for name in (roles.model, roles.split) if name is not None]
-        words = _Words(batch, [*chosen, answer, truth], kept)
+        words = _Words(batch, [*chosen, answer, truth])
         self._keep_part(words, kept)
         few = words.columns | {name: values[words.rows] for name, values in numbers.items()}
         raw = raw_of(_table(few), roles, self.decided)
@@ -223,16 +208,17 @@ class BatchReader:
         predicted, label = np.ones(n_rows, dtype=np.int8), np.full(n_rows, -1, dtype=np.int8)
         abstained = np.zeros(len(words.rows), dtype=bool) if roles.kind == "vectors" else raw.abstained
         if abstained.any():
-            none = kept.rows & words.spread(answer, abstained)
+            none = kept.rows & abstained[words.at[answer]]
             n_abstained, kept.rows = int(none.sum()), kept.rows & ~none
         if raw.labels is not None:
-            words.refuse(truth, raw.refused_labels())
-            label = words.spread(truth, _codes(raw))
+            kept.refuse(raw.refused_labels(), words.at[truth])
+            label = _codes(raw)[words.at[truth]]
         if roles.kind == "top-label":
             codes = raw.predicted_codes()
             assert codes is not None
-            predicted = words.spread(answer, codes)
-        return predicted, label, tuple(name for name in raw.names if name != ANOTHER), n_abstained
+            predicted = codes[words.at[answer]]
+        names = () if roles.kind == "confidence" else tuple(name for name in raw.names if name != ANOTHER)
+        return predicted, label, names, n_abstained
 
     def _keep_part(self, words: _Words, kept: _Kept) -> None:
         roles = self.roles
@@ -245,17 +231,18 @@ class BatchReader:
                     f"each other; name one with model={others[0]!r}, or pass by or group={roles.model!r} if "
                     "they are none"
                 )
-            kept.rows &= words.spread((roles.model,), models == roles.model_name)
+            kept.rows &= (models == roles.model_name)[words.at[roles.model,]]
         if roles.split is not None:
-            names, cells = (roles.split,), as_keys(words.columns[roles.split])
+            cells, at = as_keys(words.columns[roles.split]), words.at[roles.split,]
             parts = by_word(cells, lambda word: part_of(word) or "", object)
+            column = repr(roles.split)
             found = (
                 "labels_missing",
                 parts == "",
-                lambda at: f"{cells[at]!r} in column {names[0]!r} is no part",
+                lambda row: f"{cells[row]!r} in column {column} is no part",
             )
-            words.refuse(names, [found])
-            kept.rows &= words.spread(names, parts == self.part)
+            kept.refuse([found], at)
+            kept.rows &= (parts == self.part)[at]
 
 
 def _table(arrays: Mapping[str, np.ndarray]) -> Table:
@@ -280,6 +267,47 @@ def _class_scores(given: Sequence[np.ndarray], scale: str) -> Sequence[np.ndarra
         return list(np.ascontiguousarray(vectors_on(np.stack(columns, axis=1), scale).T))
     same = len({column.dtype for column in columns}) == 1
     return columns if same else [column.astype(np.float64) for column in columns]
+
+
+def _sweep(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Return the highest score of each row, at most 1, its column, and whether all rows are probabilities.
+
+    Ties go to the lowest column. Files of 10^8 rows are summed at the speed of this pass, so it takes columns
+    as they are stored, block by block.
+    """
+    n_rows, dtype = len(columns[0]), columns[0].dtype
+    kind = np.min_scalar_type(len(columns) - 1)
+    score, label = np.empty(n_rows, dtype), np.zeros(n_rows, kind)
+    space = [np.empty(min(n_rows, BLOCK), kept) for kept in (dtype, dtype, bool, kind)]
+    fine = True
+    for start in range(0, n_rows, BLOCK):
+        rows = slice(start, min(start + BLOCK, n_rows))
+        scratch = [array[: rows.stop - start] for array in space]
+        fine &= _sweep_block([column[rows] for column in columns], score[rows], label[rows], scratch)
+    return score, label, fine
+
+
+def _sweep_block(
+    block: Sequence[np.ndarray], best: np.ndarray, label: np.ndarray, scratch: Sequence[np.ndarray]
+) -> bool:
+    sums, lowest, higher, place = scratch
+    for start in (best, sums, lowest):
+        np.copyto(start, block[0])
+    with np.errstate(invalid="ignore", over="ignore"):
+        for code, scores in enumerate(block[1:], start=1):
+            sums += scores
+            np.minimum(lowest, scores, out=lowest)
+            np.greater(scores, best, out=higher)
+            np.maximum(best, scores, out=best)
+            if place.dtype == np.uint8:  # all bits if it is higher: its code's bits remain
+                np.negative(higher.view(np.int8), out=place.view(np.int8))
+                np.bitwise_and(place, np.uint8(code), out=place)
+            else:
+                np.multiply(higher, place.dtype.type(code), out=place, dtype=place.dtype)
+            np.maximum(label, place, out=label)
+        off = max(1.0 - float(sums.min()), float(sums.max()) - 1.0)
+    np.minimum(best, best.dtype.type(1.0), out=best)
+    return bool(lowest.min() >= 0.0) and off <= ROW_SUM_TOLERANCE
 
 
 def _one_score(given: np.ndarray, scale: str, kept: _Kept) -> np.ndarray:
@@ -308,16 +336,11 @@ def _combinations(batch: pa.RecordBatch, names: Sequence[str]) -> tuple[np.ndarr
     """Return the code of the cells of some columns in each row, (n,), and a row with each code."""
     (code, size), *others = (_coded(batch.column(name)) for name in names)
     for own, n_cells in others:
-        code, size = code.astype(np.int64) * n_cells + own, size * n_cells
-        if size > len(code):
-            code, found = pd.factorize(code)
-            size = len(found)
-    row = np.full(size, -1)
-    for n_rows in (FEW, len(code)):  # mostly, few rows have every code
-        row[code[:n_rows]] = np.arange(min(n_rows, len(code)))
-        if row.min() >= 0:
-            break
-    return code, np.maximum(row, 0)  # row 0 for a code that does not occur
+        code, found = pd.factorize(code.astype(np.int64) * n_cells + own)
+        size = len(found)
+    row = np.zeros(size, dtype=np.int64)  # row 0 for a code that does not occur
+    row[code] = np.arange(len(code))
+    return code, row
 
 
 def _coded(column: pa.Array) -> tuple[np.ndarray, int]:
@@ -336,9 +359,9 @@ def _coded(column: pa.Array) -> tuple[np.ndarray, int]:
 
 
 def _groups(batch: pa.RecordBatch, name: str) -> tuple[np.ndarray, tuple[str, ...]]:
-    words = _Words(batch, [(name,)], _Kept(0))
+    words = _Words(batch, [(name,)])
     place, names = words_in(words.columns[name])
-    return words.spread((name,), place), tuple(word or MISSING for word in names)
+    return place[words.at[name,]], tuple(word or MISSING for word in names)
 
 
 def decide(

@@ -12,7 +12,7 @@ from calib.base.exceptions import CalibratorFileError, InputError
 from calib.base.outputs import write_whole
 from calib.base.version import __version__
 from calib.evidence.cell_sums import CELLS, MOST_BINS, PLAIN, WEIGHTED, CellSums
-from calib.evidence.sums import LOSSES, SummedRows
+from calib.evidence.sums import LOSSES
 from calib.files.readers.source import Limits, Source, open_source, whole
 from calib.files.saved.document import MAX_VALUES, memory_of_json, most_memory, read_document, write_document
 from calib.files.saved.fields import ANY, Array, Field, Listed, Record, choice, mismatch, naming_file, text
@@ -83,9 +83,8 @@ def dumps(summary: Summary) -> bytes:
     data = write_document(document)
     for level in (6, 0):  # uncompressed if it would take more memory than `load` allows for the file
         content = gzip.compress(data, compresslevel=level, mtime=0)
-        if len(data) <= max(FREE_BYTES, EXPANSION * len(content)) and memory_of_json(data) <= most_memory(
-            len(content)
-        ):
+        is_small = len(data) <= max(FREE_BYTES, EXPANSION * len(content))
+        if is_small and memory_of_json(data) <= most_memory(len(content)):
             break
     return content
 
@@ -147,7 +146,7 @@ def _decoded(document: dict[str, Any]) -> Summary:
     if class_wise is not None:
         class_wise = _cells(class_wise, "class_wise", n_keys, n_rows * n_keys)
     losses = {name: (float(high), float(low)) for name, (high, low) in content["losses"].items()}
-    sums = SummedRows(
+    return Summary(
         content["kind"],
         names,
         **rows,
@@ -156,8 +155,10 @@ def _decoded(document: dict[str, Any]) -> Summary:
         by=by,
         true_rows=content["true"],
         losses=losses,
+        parts=content["parts"],
+        findings=content["findings"],
+        source=content["source"],
     )
-    return Summary.of(sums, content["parts"], content["findings"], content["source"])
 
 
 def _cells(raw: Any, where: str, n_keys: int, n_rows: int) -> CellSums:

@@ -7,11 +7,12 @@ fixed cells, which shows the cells that can hold a cut; a second pass collects t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, clone
 
 from calib.base.exceptions import InputError
@@ -31,8 +32,8 @@ from calib.calibrators.scaling import (
     log_loss_slopes,
     temperature_of_slopes,
 )
+from calib.calibrators.softmax_fit import DiagonalMap
 from calib.data.matrices import row_max
-from calib.data.notions import NotionShape
 from calib.files.readers.roles import given_columns
 from calib.files.saved.origin import FittedOn, today
 from calib.scale.batches import Batch, BatchReader, in_order
@@ -57,46 +58,12 @@ BLOCK_SCORES = 65_536
 LEAST_BLOCK = 512
 
 
-@dataclass(frozen=True, eq=False)
-class ScoreCounts:
-    """How often each score occurs in each problem, and with which outcome."""
+NO_COUNTS = pd.DataFrame({"key": 0, "score": 0.0, "points": 0, "happened": 0}, index=[])
 
-    key: np.ndarray  #: (d,) int64 array: problem, ascending
-    score: np.ndarray  #: (d,) float64 array: score, ascending within a problem
-    #: (d,) int64 arrays: points, and the points whose outcome is 1
-    count: np.ndarray
-    happened: np.ndarray
 
-    @classmethod
-    def of(cls, key: np.ndarray, score: np.ndarray, count: np.ndarray, happened: np.ndarray) -> ScoreCounts:
-        """Sort points or counts, and add up equal problems and scores."""
-        order = np.lexsort((score, key))
-        key, score = key[order], score[order]
-        new = np.append(True, (key[1:] != key[:-1]) | (score[1:] != score[:-1]))
-        starts = np.flatnonzero(new)
-        if not len(key):
-            return cls(key, score, count, happened)
-        sums = (np.add.reduceat(points[order], starts, dtype=np.int64) for points in (count, happened))
-        return cls(key[starts], score[starts], *sums)
-
-    @classmethod
-    def none(cls) -> ScoreCounts:
-        empty = np.empty(0, dtype=np.int64)
-        return cls(empty, np.empty(0), empty, empty)
-
-    @classmethod
-    def joined(cls, parts: Sequence[ScoreCounts]) -> ScoreCounts:
-        columns = zip(*((part.key, part.score, part.count, part.happened) for part in parts), strict=True)
-        return cls.of(*(np.concatenate(column) for column in columns))
-
-    def take(self, chosen: Any) -> ScoreCounts:
-        return ScoreCounts(self.key[chosen], self.score[chosen], self.count[chosen], self.happened[chosen])
-
-    def of_key(self, key: int) -> ScoreCounts:
-        return self.take(slice(*np.searchsorted(self.key, [key, key + 1])))
-
-    def pooled(self, keys: np.ndarray) -> ScoreCounts:
-        return ScoreCounts.of(keys[self.key], self.score, self.count, self.happened)
+def added_counts(counts: pd.DataFrame) -> pd.DataFrame:
+    """Add up `points`, and those that `happened`, of each `key` (a problem) and `score`, both ascending."""
+    return counts.groupby(["key", "score"], as_index=False).sum()
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +72,7 @@ class _Found:
 
     classes: tuple[str, ...]
     groups: tuple[str, ...]
-    counts: ScoreCounts
+    counts: pd.DataFrame  #: See `added_counts`
     n_rows: int
 
 
@@ -232,8 +199,7 @@ def _count_scores(
     `names` are the classes and groups that are known. Returns None above `most` counts.
     """
     classes, groups = ({name: code for code, name in enumerate(known)} for known in names)
-    parts = [ScoreCounts.none()]
-    n_rows = 0
+    n_rows, parts = 0, [NO_COUNTS]
     for rows in _rows_of(part, reader):
         words, label, score, outcome = _points(rows)
         n_rows += rows.n_rows
@@ -242,19 +208,17 @@ def _count_scores(
             place = [groups.setdefault(name, len(groups)) for name in group_names]
             key += np.array(place, dtype=np.int64)[codes] * SHIFT
         cell = np.floor(score * FIRST_CELLS)
-        if masks is None:
-            score = cell
-        else:
-            keep = masks[key // SHIFT * len(classes) + key % SHIFT, cell.astype(np.int64)]
-            key, score, outcome = key[keep], score[keep], outcome[keep]
-        once = np.ones(len(score), dtype=np.int64)
-        parts.append(ScoreCounts.of(key, score, once, outcome.astype(np.int64)))
+        counts = pd.DataFrame({"key": key, "score": cell, "points": 1, "happened": outcome.astype(np.int64)})
+        if masks is not None:
+            inside = masks[key // SHIFT * len(classes) + key % SHIFT, cell.astype(np.int64)]
+            counts = counts.assign(score=score)[inside]
+        parts.append(added_counts(counts))
         if len(parts) >= 16:
-            parts = [ScoreCounts.joined(parts)]
-            if len(parts[0].key) > most:
+            parts = [added_counts(pd.concat(parts))]
+            if len(parts[0]) > most:
                 return None
-    counts = ScoreCounts.joined(parts)
-    return None if len(counts.key) > most else _Found(tuple(classes), tuple(groups) or ("",), counts, n_rows)
+    counts = added_counts(pd.concat(parts))
+    return None if len(counts) > most else _Found(tuple(classes), tuple(groups) or ("",), counts, n_rows)
 
 
 def _joined(found: Sequence[_Found], names: tuple[str, ...] | None) -> _Found:
@@ -270,19 +234,19 @@ def _joined(found: Sequence[_Found], names: tuple[str, ...] | None) -> _Found:
     for part in found:
         class_code = np.array([class_of.get(name, 0) for name in part.classes] or [0], dtype=np.int64)
         group_code = np.array([group_of[name] for name in part.groups], dtype=np.int64)
-        counts = part.counts
-        key = group_code[counts.key // SHIFT] * len(classes) + class_code[counts.key % SHIFT]
-        moved.append(ScoreCounts(key, counts.score, counts.count, counts.happened))
-    return _Found(classes, groups, ScoreCounts.joined(moved), sum(part.n_rows for part in found))
+        key = part.counts["key"].to_numpy()
+        key = group_code[key // SHIFT] * len(classes) + class_code[key % SHIFT]
+        moved.append(part.counts.assign(key=key))
+    return _Found(classes, groups, added_counts(pd.concat(moved)), sum(part.n_rows for part in found))
 
 
 def _collect(
     scan: Scan,
     names: tuple[str, ...] | None,
     bins_for: Callable[[int], int],
-    divisions: Callable[[tuple[str, ...], tuple[str, ...]], list[np.ndarray]],
-) -> _Found:
-    """Return the distinct scores around cuts by (group, class), and cells of all others.
+    divisions: Callable[[tuple[str, ...], tuple[str, ...]], dict[str, np.ndarray]],
+) -> tuple[_Found, dict[str, dict[int, pd.DataFrame]]]:
+    """Return classes, groups and rows, and the counts of each problem: scores around cuts, and other cells.
 
     `divisions` of classes and groups are the problems to fit, each as the problem of every (group, class).
     """
@@ -295,22 +259,23 @@ def _collect(
 
     coarse = counted("fit fewer classes or groups")
     masks = np.zeros((len(coarse.groups) * len(coarse.classes), FIRST_CELLS + 1), dtype=bool)
-    for keys in divisions(coarse.classes, coarse.groups):
-        pooled = coarse.counts.pooled(keys)
-        for problem in np.unique(pooled.key).tolist():
-            counts = pooled.of_key(problem)
-            masks[keys == problem] |= _cells_of_cuts(counts, bins_for(int(counts.count.sum())))
     known = coarse.classes, coarse.groups
+    for keys in divisions(*known).values():
+        for problem, counts in _by_problem(coarse.counts, keys).items():
+            masks[keys == problem] |= cells_of_cuts(counts, bins_for(int(counts["points"].sum())))
     fine = counted("ask for fewer bins with n_bins", names=known, masks=masks)
-    rest = ~masks[coarse.counts.key, coarse.counts.score.astype(np.int64)]
-    left = coarse.counts.take(rest)
-    left = replace(left, score=left.score / FIRST_CELLS)
-    return _Found(coarse.classes, coarse.groups, ScoreCounts.joined([left, fine.counts]), coarse.n_rows)
+    left = coarse.counts[~masks[coarse.counts["key"], coarse.counts["score"].astype(np.int64)]]
+    every = pd.concat([left.assign(score=left["score"] / FIRST_CELLS), fine.counts])
+    return coarse, {name: _by_problem(every, keys) for name, keys in divisions(*known).items()}
 
 
-def _cells_of_cuts(counts: ScoreCounts, n_bins: int) -> np.ndarray:
+def _by_problem(counts: pd.DataFrame, keys: np.ndarray) -> dict[Any, pd.DataFrame]:
+    return dict(list(added_counts(counts.assign(key=keys[counts["key"]])).groupby("key")))
+
+
+def cells_of_cuts(counts: pd.DataFrame, n_bins: int) -> np.ndarray:
     """Return the cells (of `FIRST_CELLS`, and of 1) that can hold a cut of `equal_mass_cuts`."""
-    ends = np.cumsum(counts.count)
+    ends = np.cumsum(counts["points"].to_numpy())
     total = int(ends[-1])
     share, low, high = max(total // n_bins, 1), 0, 0
     chosen = np.zeros(len(ends) + 1, dtype=bool)
@@ -326,7 +291,7 @@ def _cells_of_cuts(counts: ScoreCounts, n_bins: int) -> np.ndarray:
         chosen[first : last + 2] = True
         high = int(ends[last])
     mask = np.zeros(FIRST_CELLS + 1, dtype=bool)
-    mask[counts.score[chosen[:-1]].astype(np.int64)] = True
+    mask[counts["score"].to_numpy()[chosen[:-1]].astype(np.int64)] = True
     return mask
 
 
@@ -339,15 +304,18 @@ def _check_binning(binary: Any) -> HistogramBinning:
     return binary
 
 
+def fit_counts(binning: HistogramBinning, counts: pd.DataFrame) -> HistogramBinning:
+    return binning.fit_counts(*(counts[name].to_numpy() for name in ("score", "points", "happened")))
+
+
 def _fit_one_score(binning: HistogramBinning, scan: Scan) -> int:
     _check_binning(binning)
 
-    def one_problem(classes: tuple[str, ...], groups: tuple[str, ...]) -> list[np.ndarray]:
-        return [np.zeros(len(classes) * len(groups), dtype=np.int64)]
+    def together(classes: tuple[str, ...], groups: tuple[str, ...]) -> dict[str, np.ndarray]:
+        return {"all": np.zeros(len(classes) * len(groups), dtype=np.int64)}
 
-    found = _collect(scan, None, binning.bins_for, one_problem)
-    pooled = found.counts.pooled(*one_problem(found.classes, found.groups))
-    binning.fit_counts(pooled.score, pooled.count, pooled.happened)
+    found, counts = _collect(scan, None, binning.bins_for, together)
+    fit_counts(binning, counts["all"][0])
     return found.n_rows
 
 
@@ -363,42 +331,33 @@ def _fit_problems(calibrator: MulticlassToBinary, scan: Scan) -> int:
     if calibrator.has_groups != bool(reader.by):
         raise InputError("groups, the column of the groups, belongs to a calibrator whose `by` names groups")
 
-    def shape_of(classes: tuple[str, ...], names: tuple[str, ...]) -> NotionShape:
-        return calibrator.shape_for(len(classes), len(names))
+    def divisions(classes: tuple[str, ...], groups: tuple[str, ...]) -> dict[str, np.ndarray]:
+        shape, every = calibrator.shape_for(len(classes), len(groups)), np.arange(len(classes) * len(groups))
+        label, group = every % len(classes), every // len(classes)
+        keys = {"own": shape.problems_of(label, group=group)}
+        keys |= {"class": label} if calibrator.has_groups and shape.by_class else {}
+        return keys | ({"all": np.zeros_like(every)} if calibrator.fallback == "pooled" else {})
 
-    def keys_of(classes: tuple[str, ...], names: tuple[str, ...]) -> tuple[np.ndarray, ...]:
-        every = np.arange(len(classes) * len(names))
-        shape = shape_of(classes, names)
-        own = shape.problems_of(every % len(classes), group=every // len(classes))
-        return own, every % len(classes), np.zeros_like(every)
-
-    def divisions(classes: tuple[str, ...], names: tuple[str, ...]) -> list[np.ndarray]:
-        own, by_class, together = keys_of(classes, names)
-        shape = shape_of(classes, names)
-        used = [by_class] if shape.n_groups and shape.by_class else []
-        return [own, *used, *([together] if calibrator.fallback == "pooled" else [])]
-
-    found = _collect(scan, reader.class_names, binning.bins_for, divisions)
-    shape = shape_of(found.classes, found.groups)
-    own, by_class, together = (found.counts.pooled(keys) for keys in keys_of(found.classes, found.groups))
-
-    def fit_one(counts: ScoreCounts) -> HistogramBinning:
-        return clone(binning).fit_counts(counts.score, counts.count, counts.happened)
+    found, counts = _collect(scan, reader.class_names, binning.bins_for, divisions)
+    shape = calibrator.shape_for(len(found.classes), len(found.groups))
+    sizes = np.zeros(shape.n_problems, dtype=np.int64)
+    for index, own in counts["own"].items():
+        sizes[index] = own["points"].sum()
 
     def fit_pooled(claim: int) -> HistogramBinning | None:
         few = found.n_rows < calibrator.least_points
-        if calibrator.fallback == "identity" or shape.problems_per_claim == 1 or few:
+        if "all" not in counts or shape.problems_per_claim == 1 or few:
             return None
-        return fit_one(together)
+        return fit_counts(clone(binning), counts["all"][0])
 
     if calibrator.has_groups:
         calibrator.groups_ = found.groups
     calibrator.fit_problems(
         shape,
-        np.bincount(own.key, own.count, shape.n_problems).astype(np.int64),
-        lambda index: fit_one(own.of_key(index)),
+        sizes,
+        lambda index: fit_counts(clone(binning), counts["own"][index]),
         fit_pooled,
-        lambda label: fit_one(by_class.of_key(label)),
+        lambda label: fit_counts(clone(binning), counts["class"][label]),
     )
     calibrator.class_names_ = found.classes
     return found.n_rows
@@ -447,33 +406,27 @@ def _sum_log_odds(proba: np.ndarray, _: np.ndarray, floor: float) -> tuple[np.nd
 
 
 def _vector_sums(
-    proba: np.ndarray, label: np.ndarray, floor: float, shift: np.ndarray, theta: np.ndarray
+    proba: np.ndarray,
+    label: np.ndarray,
+    kind: DiagonalMap,
+    floor: float,
+    mean: np.ndarray,
+    theta: np.ndarray,
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return sums over rows: log loss, its gradient (2, L-1) and its Hessian.
-
-    Features are the log-odds minus `shift`; logits are ``theta[0] * x + theta[1]``, and 0 for the last class.
-    """
-    m, x = len(shift), _log_odds(proba, floor)
-    x -= shift
-    own, z = np.arange(m), np.zeros(proba.shape)
-    np.multiply(x, theta[0], out=z[:, :m])
-    z[:, :m] += theta[1]
+    """Return sums over rows: log loss, its gradient and its Hessian; features are log-odds minus `mean`."""
+    (m, width), own = kind.shape, np.arange(len(mean))
+    x = kind.design(_log_odds(proba, floor), mean)
+    z, scratch = kind.logits(theta, x, np.empty_like(x)), np.empty_like(x)
     z -= row_max(z)[:, None]
     at_true = float(z[np.arange(len(z)), label].sum())
-    np.exp(z, out=z)
-    norm, ones = z.sum(axis=1), np.ones(len(z))
-    p = z[:, :m]
+    p = np.exp(z, out=z)
+    norm = p.sum(axis=1)
     p /= norm[:, None]
-    both = np.concatenate([p * x, p], axis=1)
-    expected = (ones @ both).reshape(2, m)
-    rows = np.flatnonzero(label < m)
-    happened = [np.bincount(label[rows], of, m) for of in (x[rows, label[rows]], ones[rows])]
-    hessian = -(both.T @ both).reshape(2, m, 2, m)
-    hessian[0, own, 0, own] += np.einsum("ij,ij->j", both[:, :m], x)
-    hessian[0, own, 1, own] += expected[0]
-    hessian[1, own, 0, own] += expected[0]
-    hessian[1, own, 1, own] += expected[1]
-    return float(np.log(norm).sum()) - at_true, expected - happened, hessian
+    gradient = kind.expected(p, x, scratch) - kind.observed(label, x, np.ones(len(x)))
+    both = np.stack([p * x, p], axis=2)[:, :m].reshape(len(x), -1)
+    hessian = -(both.T @ both).reshape(m, width, m, width)
+    hessian[own, :, own] += kind.blocks(p, x, scratch)
+    return float(np.log(norm).sum()) - at_true, gradient, hessian
 
 
 def _fit_vector(calibrator: VectorScaling, scan: Scan) -> int:
@@ -482,14 +435,14 @@ def _fit_vector(calibrator: VectorScaling, scan: Scan) -> int:
     n_rows = _begin_scaling(calibrator, scan)
     floor, ridge = calibrator.floor_, max(float(calibrator.l2), LEAST_RIDGE)
     mean = _total(scan, _sum_log_odds, floor=floor)[0] / n_rows
-    m = len(mean)
-    target = np.stack([np.ones(m), mean])  # the unchanged model, for log-odds minus their mean
+    kind = DiagonalMap(len(mean), calibrator.n_classes_)
+    target = kind.moved(kind.identity, mean)
 
     def objective(flat: np.ndarray) -> tuple[float, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-        theta = flat.reshape(2, m)
-        loss, gradient, hessian = _total(scan, _vector_sums, floor=floor, shift=mean, theta=theta)
+        theta = flat.reshape(kind.shape)
+        loss, gradient, hessian = _total(scan, _vector_sums, kind=kind, floor=floor, mean=mean, theta=theta)
         away = theta - target
-        curvature = hessian.reshape(2 * m, 2 * m) / n_rows + ridge * np.eye(2 * m)
+        curvature = hessian.reshape(flat.size, flat.size) / n_rows + ridge * np.eye(flat.size)
         value = loss / n_rows + 0.5 * ridge * float((away**2).sum())
         slope = (gradient / n_rows + ridge * away).ravel()
         return value, slope, lambda direction: np.linalg.solve(curvature, direction)
@@ -497,8 +450,7 @@ def _fit_vector(calibrator: VectorScaling, scan: Scan) -> int:
     optimum = newton(objective, target.ravel(), gap=1e-14)
     if not optimum.converged:
         warn_early(optimum)
-    weights, biases = optimum.theta.reshape(2, m)
-    calibrator.weights_, calibrator.biases_ = weights.copy(), biases - weights * mean
+    calibrator.weights_, calibrator.biases_ = kind.moved(optimum.theta.reshape(kind.shape), -mean).T.copy()
     calibrator.loss_gap_, calibrator.gradient_norm_ = optimum.loss_gap, optimum.gradient_norm
     return n_rows
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from calib.base.exceptions import InputError
-from calib.evidence.cell_sums import UNITS, CellAdder, CellSums, added, exact_units, integer_pair, two_sum
+from calib.evidence.cell_sums import CellSums, added, cell_sums, exact_units, integer_pair, two_sum
+from calib.evidence.row_scores import TINY
 from calib.evidence.sums import LOSSES, SummedRows
 from calib.files.findings.examination import examine
 from calib.files.findings.labels import shuffled_words
 from calib.files.readers.arrow import table_of_batch
-from calib.scale.batches import Batch, BatchReader, Fault, check_streamed, in_order
-from calib.scale.parts import Part
-from calib.scale.sweep import BLOCK, minus_log, vector_losses
+from calib.scale.batches import BLOCK, Batch, BatchReader, Fault, in_order
 
 #: Most groups of a column of `by`: a column of more values holds ids.
 MOST_GROUPS = 10_000
@@ -34,144 +33,83 @@ OF_SOME_ROWS = (
 MOST_ALIKE = 10
 
 
-class _NamedSums:
-    """Sums by a name that rows hold, such as a group; names get keys in the order in which they come."""
-
-    def __init__(self, weighted: bool, names: Sequence[str] = ()) -> None:
-        self.keys = {name: key for key, name in enumerate(names)}
-        self._parts = [CellSums.empty(weighted)]
-
-    def places(self, names: Sequence[str]) -> np.ndarray:
-        return np.array([self.keys.setdefault(name, len(self.keys)) for name in names], dtype=np.int64)
-
-    def add(self, places: np.ndarray, rows: Batch, outcome: np.ndarray) -> None:
-        adder = CellAdder(len(self.keys), rows.weights is not None)
-        adder.add(places, rows.score, outcome, rows.weights)
-        self._parts.append(adder.sums())
-        if len(self._parts) >= 16:
-            self._parts = [added(self._parts)]
-
-    def sums(self) -> CellSums:
-        return added(self._parts)
+def sums_of(rows: Batch, kind: str, *, class_wise: bool = False, by: Sequence[str] = ()) -> SummedRows:
+    """Return the sums over the usable rows of a batch of a kind; `by` names its columns of groups."""
+    starts = range(0, max(rows.n_rows, 1), BLOCK)
+    sums = combined(
+        _block_sums(rows.at(slice(start, start + BLOCK)), kind, class_wise, by) for start in starts
+    )
+    n_faulty = sum(fault.count for fault in rows.faults)
+    return replace(sums, n_abstained=rows.n_abstained, n_faulty=n_faulty)
 
 
-class Accumulator:
-    """Adds up batches of rows of a kind, in order; `n_rows` is the number of all of them, if known."""
-
-    def __init__(
-        self,
-        kind: str,
-        class_names: Sequence[str] = (),
-        *,
-        weighted: bool = False,
-        class_wise: bool = False,
-        by: Sequence[str] = (),
-        n_rows: int | None = None,
-    ) -> None:
-        check_streamed(kind, class_wise)
-        self.kind, self.is_weighted = kind, weighted
-        #: Sums by the classes that rows name ("top-label"), or by those of the columns
-        self.named = _NamedSums(weighted, class_names)
-        n_keys = len(class_names) if kind == "vectors" else 1
-        self.adder = None if kind == "top-label" else CellAdder(n_keys, weighted, n_rows)
-        self.class_wise = CellAdder(n_keys, weighted, n_rows) if class_wise else None
-        self.by = {name: _NamedSums(weighted) for name in by}
-        self.true = np.zeros(len(class_names), dtype=np.int64)
-        self.units = dict.fromkeys(LOSSES, 0)
-        self.weighted: dict[str, list[float]] = {name: [] for name in LOSSES}
-        self.n_samples = self.n_abstained = self.n_faulty = 0
-
-    @classmethod
-    def of(cls, reader: BatchReader, *, class_wise: bool = False) -> Accumulator:
-        weighted = reader.roles.weight is not None
-        return cls(
-            reader.kind, reader.class_names or (), weighted=weighted, class_wise=class_wise, by=reader.by
-        )
-
-    def add(self, batch: Batch) -> None:
-        """Add the usable rows of a batch; vectors with their squares."""
-        self.n_samples += batch.n_rows
-        self.n_abstained += batch.n_abstained
-        self.n_faulty += sum(fault.count for fault in batch.faults)
-        if not batch.n_rows:
-            return
-        outcome = batch.outcome
-        if self.kind == "vectors":
-            self._add_vectors(batch, outcome)
-        else:
-            self._add_scores(batch, outcome)
-        for (name, sums), (codes, groups) in zip(self.by.items(), batch.groups, strict=True):
-            place = sums.places(groups)
-            check_groups(name, len(sums.keys))
-            sums.add(place[codes], batch, outcome)
-
-    def _add_vectors(self, rows: Batch, outcome: np.ndarray) -> None:
-        """Add rows in blocks few enough for the cache, and many enough for threads not to wait."""
-        assert self.adder is not None
-        assert rows.squares is not None
-        truth = rows.label.astype(rows.predicted.dtype)
-        self.true += np.bincount(truth, minlength=len(rows.columns))
-        for start in range(0, rows.n_rows, BLOCK):
-            part = slice(start, start + BLOCK)
-            weights = None if rows.weights is None else rows.weights[part]
-            columns = [column[part] for column in rows.columns]
-            self.adder.add(rows.predicted[part], rows.score[part], outcome[part], weights)
-            if self.class_wise is not None:
-                for code, column in enumerate(columns):
-                    capped = np.minimum(column, column.dtype.type(1.0))
-                    self.class_wise.add(np.full(len(column), code), capped, truth[part] == code, weights)
-            self._lose(
-                vector_losses(columns, rows.score[part], rows.squares[part], truth[part], outcome[part]),
-                weights,
-            )
-
-    def _add_scores(self, rows: Batch, outcome: np.ndarray) -> None:
-        if self.adder is not None:
-            self.adder.add(None, rows.score, outcome, rows.weights)
-            if self.kind == "binary":
-                self.true += np.bincount(outcome, minlength=2)
-        else:
-            place = self.named.places(rows.names)
-            self.named.add(place[rows.predicted], rows, outcome)
-            true = np.bincount(place[rows.label[rows.label >= 0]], minlength=len(self.named.keys))
-            true[: len(self.true)] += self.true
-            self.true = true
-        p = rows.score.astype(np.float64)
-        logs = minus_log(np.where(outcome, p, 1.0 - p))
-        right = (p > 0.5) == outcome if self.kind == "binary" else outcome
+def _block_sums(rows: Batch, kind: str, class_wise: bool, by: Sequence[str]) -> SummedRows:
+    """Add up rows few enough for the cache, and many enough for threads not to wait."""
+    names, score, weights, outcome = rows.names, rows.score, rows.weights, rows.outcome
+    events: list[CellSums] = []
+    for code, column in enumerate(rows.columns if class_wise else ()):
+        capped = np.minimum(column, column.dtype.type(1.0))
+        events.append(cell_sums(1, None, capped, rows.label == code, weights).with_keys([code]))
+    n_keys, key = (len(names), rows.predicted) if kind in ("vectors", "top-label") else (1, None)
+    if kind == "vectors":
+        losses = _vector_losses(rows.columns, score, rows.label, outcome)
+    else:
+        p = score.astype(np.float64)
+        logs = _minus_log(np.where(outcome, p, 1.0 - p))
+        right = (p > 0.5) == outcome if kind == "binary" else outcome
         losses = {"accuracy": right, "brier": (p - outcome) ** 2, "log_loss": logs, "event_log_loss": logs}
-        self._lose(losses, rows.weights)
+    return SummedRows(
+        kind=kind,
+        class_names=names,
+        n_samples=rows.n_rows,
+        n_abstained=0,
+        n_faulty=0,
+        top=cell_sums(n_keys, key, score, outcome, weights),
+        class_wise=added(events) if class_wise else None,
+        by={
+            name: (groups, cell_sums(len(groups), codes, score, outcome, weights))
+            for name, (codes, groups) in zip(by, rows.groups, strict=True)
+        },
+        true_rows=np.bincount(rows.label[rows.label >= 0], minlength=len(names))[: len(names)],
+        losses={name: _total(values, weights) for name, values in losses.items()},
+    )
 
-    def _lose(self, losses: Mapping[str, np.ndarray], weights: np.ndarray | None) -> None:
-        """Add up values of each row: exactly, in whole units, if rows are unweighted."""
-        for name, values in losses.items():
-            if weights is not None:
-                self.weighted[name].append(float(weights @ values))
-            elif values.dtype == bool:
-                self.units[name] += int(np.count_nonzero(values)) * int(UNITS)
-            else:
-                self.units[name] += exact_units(values)
 
-    def sums(self) -> SummedRows:
-        losses = {
-            name: (math.fsum(self.weighted[name]), 0.0)
-            if self.is_weighted
-            else integer_pair(self.units[name])
-            for name in LOSSES
-        }
-        sums = SummedRows(
-            kind=self.kind,
-            class_names=tuple(self.named.keys),
-            n_samples=self.n_samples,
-            n_abstained=self.n_abstained,
-            n_faulty=self.n_faulty,
-            top=(self.adder or self.named).sums(),
-            class_wise=None if self.class_wise is None else self.class_wise.sums(),
-            by={name: (tuple(sums.keys), sums.sums()) for name, sums in self.by.items()},
-            true_rows=self.true,
-            losses=losses,
-        )
-        return combined([sums])
+def _vector_losses(
+    columns: Sequence[np.ndarray], score: np.ndarray, label: np.ndarray, outcome: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Return the values of a block's rows whose means are the `LOSSES` of sums (`calib.evidence.sums`)."""
+    squares, exact = np.zeros(len(score)), np.empty(len(score))
+    for column in columns:
+        np.copyto(exact, column)
+        exact *= exact
+        squares += exact
+    at_true = score.astype(np.float64)  # if the predicted class is true, as in most rows
+    wrong = np.flatnonzero(~outcome)
+    missed = at_true[wrong]
+    at_true[wrong] = np.concatenate(columns).take(label[wrong].astype(np.intp) * len(score) + wrong)
+    logs = _minus_log(at_true)
+    events = logs.copy()
+    events[wrong] = _minus_log(1.0 - missed)
+    at_true *= -2.0
+    at_true += squares
+    at_true += 1.0
+    return {"accuracy": outcome, "brier": at_true, "log_loss": logs, "event_log_loss": events}
+
+
+def _minus_log(chance: np.ndarray) -> np.ndarray:
+    logs = np.maximum(chance, TINY)
+    np.log(logs, out=logs)
+    return np.negative(logs, out=logs)
+
+
+def _total(values: np.ndarray, weights: np.ndarray | None) -> tuple[float, float]:
+    """Add up values of each row: exactly, in whole units, if rows are unweighted."""
+    if weights is not None:
+        return float(weights @ values), 0.0
+    if values.dtype == bool:
+        return float(np.count_nonzero(values)), 0.0
+    return integer_pair(exact_units(values))
 
 
 def placed_fault(where: str, fault: Fault, first: int) -> str:
@@ -187,7 +125,6 @@ def read_batches(
     first: int = 0,
     *,
     drop: bool = False,
-    squares: bool = False,
 ) -> Iterator[tuple[int, pa.RecordBatch, Batch]]:
     """Yield each batch with its first row and its usable rows.
 
@@ -198,7 +135,7 @@ def read_batches(
     """
     for batch in batches:
         if batch.num_rows:
-            rows = reader.read(batch, squares=squares)
+            rows = reader.read(batch)
             for fault in rows.faults if not drop else ():
                 raise InputError(
                     f"{placed_fault(where, fault, first)}. Correct the rows, or have them left out"
@@ -220,25 +157,11 @@ def listed(found: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def sum_part(
-    part: Part, reader: BatchReader, *, class_wise: bool = False, drop: bool = False
-) -> tuple[SummedRows, list[tuple[str, str]]]:
-    """Return the sums over the rows of a part, and the codes and lines of its findings and omitted rows."""
-    sums, found = Accumulator.of(reader, class_wise=class_wise), []
-    batches = part.batches(reader.columns)
-    for row, batch, rows in read_batches(batches, reader, part.name, part.first, drop=drop, squares=True):
-        sums.add(rows)
-        found += [(fault.code, placed_fault(part.name, fault, row)) for fault in rows.faults]
-        if -row % EVERY < batch.num_rows:
-            found += examined(batch, part.name, row, -row % EVERY)
-    total = sums.sums()
-    if "labels_shuffled" not in dict(found):
-        found += shuffled(total, part.name)
-    return total, found
-
-
-def examined(batch: pa.RecordBatch, where: str, first: int = 0, start: int = 0) -> list[tuple[str, str]]:
-    """Return the findings of rows from `start` on; the batch begins with row `first` of the file."""
+def examined(batch: pa.RecordBatch, where: str, first: int = 0) -> list[tuple[str, str]]:
+    """Return the findings of the rows that are examined; the batch begins with row `first` of the file."""
+    start = -first % EVERY
+    if start >= batch.num_rows:
+        return []
     start = max(min(start, batch.num_rows - EXAMINED), 0)
     some, first = batch.slice(start, EXAMINED), first + start
     which = f"{some.num_rows:,} rows" + (f" from row {first:,}" if first else "")

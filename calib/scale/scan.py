@@ -18,10 +18,9 @@ from calib.files.readers.roles import given_columns
 from calib.scale.batches import SAMPLE, BatchReader, check_streamed, decide
 from calib.scale.engines import Engine, Found, Threads
 from calib.scale.files import dumps, load
-from calib.scale.partial import Accumulator, combined, examined, listed, read_batches, sum_part
+from calib.scale.partial import combined, examined, listed, placed_fault, read_batches, shuffled, sums_of
 from calib.scale.parts import Part, Paths, find_files, find_parts, first_rows
-from calib.scale.streaming import Sums
-from calib.scale.summary import Summary
+from calib.scale.summary import Summary, Sums
 
 #: Called with the share of the rows that are done, and words on their number, speed and the time left.
 Progress = Callable[[float, str], None]
@@ -131,9 +130,9 @@ def summarize(
         given=given_columns({**columns, "scores": scores}),
     )
     check_streamed(scan.reader.kind, class_wise)
-    digests, findings, total = [], [], Sums()
-    for sums, found in scan.over(sum_part, class_wise=class_wise, drop=faults == "drop"):
-        digests.append(sums.fingerprint)
+    total, digests, findings = Sums(), list[str](), list[tuple[str, str]]()
+    for sums, found in scan.over(_sum_part, class_wise=class_wise, drop=faults == "drop"):
+        digests += sums.summary().parts if sums.n_samples else ()
         findings += found
         total.merge(sums)
     if not total.n_samples:
@@ -141,6 +140,20 @@ def summarize(
     source = ", ".join(dict.fromkeys(piece.path for piece in scan.parts))[:1000]
     parts = tuple(sorted(digests))
     return replace(total.summary(), parts=parts, findings=listed(findings), source=source)
+
+
+def _sum_part(
+    part: Part, reader: BatchReader, *, class_wise: bool, drop: bool
+) -> tuple[Sums, list[tuple[str, str]]]:
+    """Return the sums over the rows of a part, and the codes and lines of its findings and omitted rows."""
+    total, found, batches = Sums(), [], part.batches(reader.columns)
+    for row, batch, rows in read_batches(batches, reader, part.name, part.first, drop=drop):
+        total.merge(sums_of(rows, reader.kind, class_wise=class_wise, by=reader.by))
+        found += [(fault.code, placed_fault(part.name, fault, row)) for fault in rows.faults]
+        found += examined(batch, part.name, row)
+    if total.n_samples and "labels_shuffled" not in dict(found):
+        found += shuffled(total.summary(), part.name)
+    return total, found
 
 
 def summarize_spark(frame: Any, *, class_wise: bool = False, **options: Any) -> Summary:
@@ -166,12 +179,11 @@ def summarize_spark(frame: Any, *, class_wise: bool = False, **options: Any) -> 
     check_streamed(reader.kind, class_wise)
 
     def sum_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        total = Accumulator.of(reader, class_wise=class_wise)
-        for _, _, rows in read_batches(batches, reader, "a partition", squares=True):
-            total.add(rows)
-        sums = total.sums()
-        if sums.n_samples:
-            yield pa.RecordBatch.from_pydict({"sums": [dumps(Summary.of(sums, (sums.fingerprint,)))]})
+        total = Sums()
+        for _, _, rows in read_batches(batches, reader, "a partition"):
+            total.merge(sums_of(rows, reader.kind, class_wise=class_wise, by=reader.by))
+        if total.n_samples:
+            yield pa.RecordBatch.from_pydict({"sums": [dumps(total.summary())]})
 
     parts = frame.select(*reader.columns).mapInArrow(sum_partition, "sums binary").collect()
     if not parts:

@@ -1,22 +1,31 @@
-"""Summaries of files of any number of rows: their merged sums, and where these come from."""
+"""Merged sums of any number of rows: summaries of files, and the metric that batches are added to."""
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
-from calib.answers.metric_tables import metric_intervals, metrics
+from calib.answers.metric_tables import Metrics, metric_intervals, metrics
 from calib.base.exceptions import InputError
 from calib.data.defaults import N_BINS
+from calib.data.kinds import kind_of
+from calib.data.matrices import digest_of
 from calib.data.notions import Notion
+from calib.data.predictions import Predictions, TopLabelPrediction, names_given
+from calib.evidence.reductions import event_scores, n_classes_of, outcomes_of, top_label
+from calib.evidence.rows import known_rows
 from calib.evidence.sums import SummedRows
 from calib.files.findings.rows import class_faults
-from calib.scale.partial import combined
+from calib.scale.batches import Batch, check_streamed
+from calib.scale.partial import check_alike, combined, sums_of
 from calib.stats.measures import MEASURES
+
+#: Sums that are collected before they are added up: adding several at a time is faster.
+MAX_KEPT = 16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,23 +70,21 @@ class Summary(SummedRows):
         return tuple(f"{finding.message} ({finding.code})" for finding in found)
 
     @property
+    def _arrays(self) -> list[np.ndarray]:
+        each = [self.top, self.class_wise, *(sums for _, sums in self.by.values())]
+        cells = [sums for sums in each if sums is not None]
+        return [array for sums in cells for array in (sums.place, sums.count, sums.high, sums.low)]
+
+    @property
     def n_bytes(self) -> int:
         """Bytes of all sums."""
-        cells = [self.top, self.class_wise, *(groups for _, groups in self.by.values())]
-        arrays = [(cell.place, cell.count, cell.high, cell.low) for cell in cells if cell is not None]
-        return sum(array.nbytes for four in arrays for array in four)
+        return sum(array.nbytes for array in self._arrays)
 
     @cached_property
     def digest(self) -> str:
         """Hex digest of all sums."""
-        made = hashlib.blake2b(repr((self.fingerprint, self.findings, self.source)).encode(), digest_size=16)
-        further = [("", self.class_wise), *((name, cells) for name, (_, cells) in self.by.items())]
-        for name, cells in further:
-            made.update(repr((name, self.by.get(name, ((),))[0])).encode())
-            if cells is not None:
-                for array in (cells.place, cells.count, cells.high, cells.low):
-                    made.update(np.ascontiguousarray(array).tobytes())
-        return made.hexdigest()
+        groups = {name: names for name, (names, _) in self.by.items()}
+        return digest_of((self.fingerprint, self.findings, self.source, groups), self._arrays)
 
     def merge(self, other: Summary) -> Summary:
         """Return the summary of the rows of both.
@@ -115,3 +122,126 @@ class Summary(SummedRows):
             (MEASURES[key].title, value, *ends.get(key, nothing)) for key, value in numbers.values.items()
         ]
         return pd.DataFrame(rows, columns=["metric", "value", "lower", "upper"])
+
+
+class Sums:
+    """Streaming metric: add batches as they come, and compute the numbers of all rows at any time.
+
+    Memory does not grow with the rows. Whatever the batches, their order and the processes that add them,
+    sums of rows without weights, and the numbers that follow, are the same to the last bit.
+    `class_wise` sums the scores of every class, too, for the notion "class-wise".
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(0)
+    >>> first, second = Sums(), Sums()  # in two processes
+    >>> for sums in (first, second):
+    ...     for batch in range(10):
+    ...         scores = random.dirichlet([1.0, 1.0, 1.0], 100)
+    ...         y_true = (random.random((100, 1)) > scores.cumsum(axis=1)).sum(axis=1)
+    ...         sums = sums.update(y_true, scores)
+    >>> numbers = first.merge(second).compute()
+    >>> numbers.n_samples, round(numbers.accuracy, 3), round(numbers.conf_ece, 3)
+    (2000, 0.61, 0.037)
+    """
+
+    def __init__(self, *, class_wise: bool = False) -> None:
+        self.class_wise = class_wise
+        self._kept: list[SummedRows] = []
+
+    def __repr__(self) -> str:
+        return f"Sums(n_samples={self.n_samples}, class_wise={self.class_wise})"
+
+    @property
+    def n_samples(self) -> int:
+        """Number of added rows with weight above 0."""
+        return sum(part.n_samples for part in self._kept)
+
+    def update(self, y_true: Any, scores: Any, *, sample_weight: Any = None) -> Self:
+        """Add the rows of a batch; nothing is added if one of them cannot be used.
+
+        Parameters
+        ----------
+        y_true : (n,) array_like
+            True class codes; for 1-D scores whether the event happened. None for the labels that predictions
+            came with.
+        scores : (n, L) or (n,) array_like, or predictions of any kind
+            Scores in [0, 1], such as a tensor of PyTorch on any device; 1-D scores are P(Y = 1). All batches
+            must have the same kind and classes as the first, and weights if it has.
+        sample_weight : (n,) array_like of float, optional
+            Weights, 0 or more.
+
+        Raises
+        ------
+        InputError
+            If a row cannot be used, the rows have clusters, which sums cannot hold, or the batch does not fit
+            earlier batches.
+        """
+        kind = kind_of(scores)
+        check_streamed(kind.name, self.class_wise)
+        rows = known_rows(y_true if y_true is not None else scores, None if y_true is None else scores)
+        if rows.cluster is not None:
+            raise InputError(
+                "sums do not record which rows belong together; pass predictions without cluster"
+            )
+        rows = rows if sample_weight is None else rows.with_weights(sample_weight)
+        if rows.sample_weight is not None:
+            rows = rows.take(rows.sample_weight > 0.0)
+        columns: list[np.ndarray] = []
+        names = (rows.class_names or ()) if "classes" in rows.has else ()
+        if "class" in rows.has:
+            (predicted, score), label = top_label(rows), rows.truth
+        else:
+            event = event_scores(rows)
+            assert event is not None
+            score, label, predicted = event, outcomes_of(rows), np.ones(rows.n_samples, dtype=np.int8)
+        if isinstance(rows, Predictions):
+            columns = list(np.ascontiguousarray(rows.proba.T))
+            names = names_given(scores) or names
+        elif isinstance(rows, TopLabelPrediction):
+            n_classes = n_classes_of(rows)
+            names = names or tuple(str(code) for code in range(n_classes))
+            if n_classes > len(names):
+                raise InputError(
+                    f"a label is none of the {len(names):,} classes of the predictions; pass "
+                    "TopLabelPrediction(..., class_names=...) with the names of all classes"
+                )
+        batch = Batch(score, predicted, label, names, columns, rows.sample_weight)
+        return self.merge(sums_of(batch, kind.name, class_wise=self.class_wise))
+
+    def merge(self, other: Sums | SummedRows) -> Self:
+        """Add the rows of another process, or of a summary; each row must be in one of the two.
+
+        Raises
+        ------
+        InputError
+            If `other` is this object, or holds rows of another kind, classes or sums.
+        """
+        if other is self:
+            raise InputError("these sums cannot be merged with themselves: their rows would count twice")
+        parts = other._kept if isinstance(other, Sums) else [other]
+        parts = [part for part in parts if part.n_samples or part.n_abstained or part.n_faulty]
+        for part in parts if self._kept else ():
+            check_alike(self._kept[0], part)
+        self._kept += parts
+        if len(self._kept) >= MAX_KEPT:
+            self._kept = [combined(self._kept)]
+        return self
+
+    def compute(self, *, n_bins: int = N_BINS) -> Metrics:
+        """Return the numbers of all rows so far, as `calib.metrics` does.
+
+        `n_bins` are 1 to 50 equal-width bins. Raises `InputError` if no rows were added yet.
+        """
+        return metrics(self.summary(), n_bins=n_bins)
+
+    def summary(self) -> Summary:
+        """Return the summary of all rows so far: for noise floors, diagrams, gates and files.
+
+        Raises `InputError` if no rows were added yet.
+        """
+        if not self.n_samples:
+            raise InputError("no rows were added yet; call update(y_true, scores) first")
+        self._kept = [combined(self._kept)]
+        (total,) = self._kept
+        return Summary.of(total, (total.fingerprint,))

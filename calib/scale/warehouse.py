@@ -109,15 +109,14 @@ def summary_of_counts(result: Any, source: str = "a query") -> Summary:
     code = {name: at for at, name in enumerate(names)}
     count = np.array(whole["n"], dtype=np.int64)
     place = (np.array([code[name] for name in predicted]) * CELLS + cell) * 2 + outcome
-    places, at = np.unique(place, return_inverse=True)
-    totals = np.zeros(len(places), dtype=np.int64)
-    np.add.at(totals, at, count)
-    units = frame[["score_units", "square_units"]].map(int).astype(object).groupby(at).sum()
-    pairs = np.array([list(map(integer_pair, units[name])) for name in units])
+    units = frame[["score_units", "square_units"]].map(int).astype(object)  # sums may exceed int64
+    added = units.assign(n=count).groupby(place).sum()
+    pairs = np.array([list(map(integer_pair, added[name])) for name in units])
     high, low = pairs[..., 0], pairs[..., 1]
+    totals = added["n"].to_numpy()
     true = np.zeros(len(names), dtype=np.int64)
     np.add.at(true, [code[name] for name in truth], count)
-    cells = CellSums(places, totals, high, low)
+    cells = CellSums(added.index.to_numpy(), totals, high, low)
     right = float(totals[cells.outcome == 1].sum())
     scores, squares = high + low
     brier = float(squares.sum() - 2.0 * scores[cells.outcome == 1].sum() + right)

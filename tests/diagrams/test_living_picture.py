@@ -16,7 +16,7 @@ from calib.answers.calibrated import calibrated_scores
 from calib.data.predictions import BinaryPrediction, ConfidencePrediction
 from calib.diagrams.living_picture import FILES, MOST_ROWS, living_picture, picture_file
 from calib.evidence.rows import Rows
-from calib.scale.streaming import Sums
+from calib.scale.summary import Sums
 from tests.browser.chromium import launched
 from tests.populations import population
 

@@ -12,7 +12,7 @@ import calib
 from calib import BinaryPrediction, ConfidencePrediction, InputError, Predictions, TopLabelPrediction
 from calib.evidence.rows import as_evidence
 from calib.scale.batches import decide
-from calib.scale.partial import Accumulator, combined
+from calib.scale.partial import combined, sums_of
 from calib.stats import problem_floors
 from calib.stats.bands import consistency_band
 from calib.stats.intervals import interval_needs_rows, measure_interval
@@ -51,10 +51,8 @@ def sources(kind, weighted, n_parts, seed=0):
     reader = decide(batch)
     cuts = np.sort(random.choice(np.arange(1, N), n_parts - 1, replace=False))
     bounds = zip([0, *cuts], [*cuts, N], strict=True)
-    parts = [Accumulator.of(reader, class_wise=kind == "vectors") for _ in range(n_parts)]
-    for part, (start, stop) in zip(parts, bounds, strict=True):
-        part.add(reader.read(batch.slice(start, stop - start), squares=True))
-    return rows, combined([part.sums() for part in parts])
+    parts = [reader.read(batch.slice(start, stop - start)) for start, stop in bounds]
+    return rows, combined(sums_of(part, kind, class_wise=kind == "vectors") for part in parts)
 
 
 def numbers(result):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -18,8 +19,7 @@ from calib import (
     scale,
 )
 from calib.answers.calibrated import fit_on
-from calib.scale import fitting
-from calib.scale.fitting import FIRST_CELLS, ScoreCounts
+from calib.scale.fitting import FIRST_CELLS, added_counts, cells_of_cuts, fit_counts
 from tests.populations import population
 
 N, L = 4_000, 5
@@ -95,16 +95,14 @@ def test_cuts_lie_in_the_cells_that_are_refined(seed):
     values = random.beta(*random.choice([0.3, 1.0, 4.0], 2), 400)
     score = random.choice(values, 3_000, p=random.dirichlet(np.full(400, 0.2)))
     happened = random.random(3_000) < score
-    item = np.ones(3_000, dtype=np.int64)
-    key = np.zeros(3_000, dtype=np.int64)
+    points = pd.DataFrame({"key": 0, "score": score, "points": 1, "happened": happened.astype(int)})
     binning = HistogramBinning(n_bins=int(random.integers(2, 40)))
-    cells = ScoreCounts.of(key, np.floor(score * FIRST_CELLS), item, happened.astype(np.int64))
-    mask = fitting._cells_of_cuts(cells, binning.n_bins)
+    cells = added_counts(points.assign(score=np.floor(score * FIRST_CELLS)))
+    mask = cells_of_cuts(cells, binning.n_bins)
     inside = mask[np.floor(score * FIRST_CELLS).astype(int)]
     coarse = np.where(inside, score, np.floor(score * FIRST_CELLS) / FIRST_CELLS)
-    mixed = ScoreCounts.of(key, coarse, item, happened.astype(np.int64))
-    mine = HistogramBinning(n_bins=binning.n_bins).fit_counts(mixed.score, mixed.count, mixed.happened)
-    assert_same(mine, binning.fit(score, happened))
+    mixed = added_counts(points.assign(score=coarse))
+    assert_same(fit_counts(HistogramBinning(n_bins=binning.n_bins), mixed), binning.fit(score, happened))
 
 
 def test_classes_and_scores_that_rows_name(rows, tmp_path):

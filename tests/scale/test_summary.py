@@ -20,13 +20,13 @@ from calib import InputError, TopLabelPrediction, scale
 from calib.answers import cut_column
 from calib.diagrams.slice_maps import slice_heat
 from calib.evidence.binning import assign_bins
-from calib.evidence.cell_sums import EDGES, CellAdder, added, finder
+from calib.evidence.cell_sums import EDGES, added, cell_sums, finder
 from calib.evidence.rows import as_evidence
 from calib.evidence.sampling import draw_sums
 from calib.scale.batches import decide
 from calib.scale.engines import Threads
 from calib.scale.files import HEAD, MOST_VALUES, dumps
-from calib.scale.partial import Accumulator, combined
+from calib.scale.partial import combined, sums_of
 from calib.scale.scan import Scan
 from calib.stats import consistency_band
 from calib.stats.intervals import measure_interval
@@ -276,9 +276,7 @@ def test_merging_is_adding_and_overlap_is_refused(table, whole, tmp_path):
 
 def test_more_rows_than_int64_holds_units():
     """2^63 units are 67 million rows of score 1: their sum stays exact, here by adding a sum to itself."""
-    adder = CellAdder(1, weighted=False)
-    adder.add(None, np.full(1000, 1 - 2.0**-24, np.float32), np.ones(1000, bool))
-    total = adder.sums()
+    total = cell_sums(1, None, np.full(1000, 1 - 2.0**-24, np.float32), np.ones(1000, bool))
     for _ in range(20):
         total = added([total, total])
     assert total.count.tolist() == [1000 * 2**20]
@@ -538,9 +536,7 @@ def test_sums_are_the_same_in_any_order_of_batches(table, whole):
     reader = decide(batches[0], by=("site",))
     parts = []
     for batch in batches:
-        accumulator = Accumulator.of(reader, class_wise=True)
-        accumulator.add(reader.read(batch, squares=True))
-        parts.append(accumulator.sums())
+        parts.append(sums_of(reader.read(batch), reader.kind, class_wise=True, by=reader.by))
     assert combined(parts[::-1]).fingerprint == whole.fingerprint
 
 
