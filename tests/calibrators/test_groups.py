@@ -124,7 +124,7 @@ def test_files_without_groups_are_as_before_and_damaged_ones_are_refused():
             loads(json.dumps(document).encode())
 
     refused("distinct names in ascending order", groups_=["west", "north", "east"])
-    refused("a list of names", groups_=[1, 2, 3])
+    refused(r"groups_\[0\] must be a name", groups_=[1, 2, 3])
     refused("needs 'groups_'", groups_="gone")
     refused("needs 'by_class_'", by_class_="gone")
     refused("n_points_", groups_=["east", "north"])

@@ -14,17 +14,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from calib.base.exceptions import CalibratorFileError, InputError
-from calib.calibrators.acceptance import AcceptanceRule, ActionRule, LevelRule
 from calib.calibrators.catalogue import full_name
 from calib.data.kinds import lacks
 from calib.files.saved.fields import closed, closed_schema, mismatch, short
 from calib.files.saved.origin import (
-    ACTION,
-    LEVELS,
     NAMES,
     ORIGIN,
-    RULE,
-    FittedOn,
+    RULES,
     decode_names,
     decode_origin,
     decode_rule,
@@ -32,7 +28,7 @@ from calib.files.saved.origin import (
     encode_origin,
     encode_rule,
 )
-from calib.files.saved.types import TYPES, Layout, binary_state_schema, layout_named, layout_of
+from calib.files.saved.types import TYPES, binary_state_schema, layout_named, layout_of
 
 FORMAT = "calib-calibrator"
 VERSION = 1
@@ -82,7 +78,7 @@ def dumps(
     }
     if (rule := getattr(calibrator, "rule_", None)) is not None:
         document["rule"] = encode_rule(rule)
-    _decode(document)
+    _decoded(document)
     data = write_document(document)
     _check_size(data)
     return data
@@ -90,14 +86,7 @@ def dumps(
 
 def loads(data: bytes) -> Any:
     """Return the calibrator in the bytes of a calibrator file; see `calib.load`."""
-    document = read_document(data, FORMAT, VERSION, KEYS, may_lack=("rule",))
-    layout, params, state, names, origin, rule = _decode(document)
-    calibrator = layout.build(params, state)
-    calibrator.class_names_ = names
-    calibrator.fitted_on_ = origin
-    if rule is not None:
-        calibrator.rule_ = rule
-    return calibrator
+    return _decoded(read_document(data, FORMAT, VERSION, KEYS, may_lack=("rule",)))
 
 
 def write_document(document: dict[str, Any]) -> bytes:
@@ -234,7 +223,7 @@ def schema() -> dict[str, Any]:
     parts = {
         "classes": NAMES.schema,
         "fitted_on": ORIGIN.schema,
-        "rule": {"anyOf": [RULE.schema, LEVELS.schema, ACTION.schema]},
+        "rule": {"anyOf": [record.schema for record in RULES.values()]},
     }
     shared = {
         "format": {"const": FORMAT},
@@ -252,20 +241,16 @@ def schema() -> dict[str, Any]:
     }
 
 
-#: What a file can say about which rows pass, are answered, or acted on.
-Rule = AcceptanceRule | LevelRule | ActionRule
-
-
-def _decode(
-    document: dict[str, Any],
-) -> tuple[Layout, dict, dict, tuple[str, ...] | None, FittedOn, Rule | None]:
+def _decoded(document: dict[str, Any]) -> Any:
     layout = layout_named(document["type"], TYPES, "type")
     sizes: dict[str, int] = {}
     params = layout.params.decode(document["params"], "params", sizes)
-    state = layout.decode_state(params, document["state"], "state", sizes)
-    names = decode_names(document["classes"], sizes.get("L"))
-    rule = decode_rule(document["rule"], sizes.get("L")) if "rule" in document else None
-    return layout, params, state, names, decode_origin(document["fitted_on"], sizes.get("n")), rule
+    calibrator = layout.decode_state(params, document["state"], "state", sizes)
+    calibrator.class_names_ = decode_names(document["classes"], sizes.get("L"))
+    calibrator.fitted_on_ = decode_origin(document["fitted_on"], sizes.get("n"))
+    if "rule" in document:
+        calibrator.rule_ = decode_rule(document["rule"], sizes.get("L"))
+    return calibrator
 
 
 def _check_size(data: bytes | bytearray, n_values: int = MAX_VALUES, stored: int | None = None) -> None:

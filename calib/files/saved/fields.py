@@ -207,9 +207,9 @@ class Array:
             if self.whole and any(abs(number) > LARGEST for number in row):
                 raise mismatch(where, f"at most {LARGEST} everywhere", row)
         if len(self.dims) == 2:
-            _bind(self.dims[0], len(rows), where, sizes)
+            bind(self.dims[0], len(rows), where, sizes)
         for row in rows:
-            _bind(self.dims[-1], len(row), where, sizes)
+            bind(self.dims[-1], len(row), where, sizes)
         array = np.array(rows, dtype=np.int64 if self.whole else np.float64)
         if not np.isfinite(array).all():
             raise CalibratorFileError(f"calibrator file: {where} holds a number that is not finite")
@@ -272,7 +272,7 @@ class Listed:
             most = "" if self.most == LARGEST else f" and at most {self.most:,}"
             raise mismatch(where, f"a list of at least {self.least:,}{most} values", value)
         if self.size is not None:
-            _bind(self.size, len(value), where, sizes)
+            bind(self.size, len(value), where, sizes)
         found = tuple(self.field.decode(entry, f"{where}[{at}]", sizes) for at, entry in enumerate(value))
         if self.distinct and len(set(found)) < len(found):
             raise mismatch(where, "a list of distinct values", value)
@@ -346,7 +346,7 @@ def _bounds(low: float, high: float) -> dict[str, Any]:
     return {key: bound for key, bound in (("minimum", low), ("maximum", high)) if math.isfinite(bound)}
 
 
-def _bind(name: str, size: int, where: str, sizes: Sizes) -> None:
+def bind(name: str, size: int, where: str, sizes: Sizes) -> None:
     letter, less = (name[:-2], 1) if name.endswith("-1") else (name, 0)
     if sizes.setdefault(letter, size + less) != size + less:
         raise CalibratorFileError(

@@ -93,40 +93,52 @@ ORIGIN = Record(
 
 NAMES = Maybe(Listed(_LINE, 2, distinct=True))
 
-#: The rule that accepts predictions, if the calibrator carries one.
-RULE = Record(
-    {
-        "target": choice("accuracy", "reviews", "cost"),
-        "value": real(0.0),
-        "by": Maybe(choice("class", "group")),
-        "alpha": real(0.0, 1.0),
-        "of_event": FLAG,
-        "thresholds": Array(("T",), 0.0, NEVER),
-        "guarantee": Maybe(_LINE),
-        "groups": Listed(_LINE, distinct=True),
-        "column": Maybe(_LINE),
-    },
-    {"groups": (), "column": None},
-)
 
-#: The rule that answers at levels of a hierarchy, in place of `RULE`.
-LEVELS = Record(
-    {
-        "levels": Listed(_LINE, 2, MAX_LEVELS, size="H"),
-        "tree": Listed(Listed(_LINE, 2), 2, MAX_LEVELS),
-        "thresholds": Array(("H",), 0.0, NEVER),
-        "accuracy": real(0.0, 1.0),
-        "alpha": real(0.0, 1.0),
-        "guarantee": Maybe(_LINE),
-    },
-    make=LevelRule,
-)
+@dataclass(frozen=True)
+class _Thresholds(Array):
+    """Thresholds, of which infinity, which accepts nothing, is written as `NEVER`."""
+
+    def encode(self, value: Any) -> Any:
+        return super().encode(np.minimum(value, NEVER))
+
+    def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
+        thresholds = super().decode(value, where, sizes)
+        return np.where(thresholds >= NEVER, np.inf, thresholds)
 
 
-#: The rule that acts on events, in place of `RULE`.
-ACTION = Record(
-    {"threshold": Maybe(real(0.0, 1.0)), "alpha": real(0.0, 1.0), "guarantee": Maybe(_LINE)}, make=ActionRule
-)
+#: The rules that a calibrator may carry: for accepting predictions, for levels of a hierarchy, or for acting.
+RULES: dict[type, Record] = {
+    AcceptanceRule: Record(
+        {
+            "target": choice("accuracy", "reviews", "cost"),
+            "value": real(0.0),
+            "by": Maybe(choice("class", "group")),
+            "alpha": real(0.0, 1.0),
+            "of_event": FLAG,
+            "thresholds": _Thresholds(("T",), 0.0, NEVER),
+            "guarantee": Maybe(_LINE),
+            "groups": Listed(_LINE, distinct=True),
+            "column": Maybe(_LINE),
+        },
+        {"groups": (), "column": None},
+        AcceptanceRule,
+    ),
+    LevelRule: Record(
+        {
+            "levels": Listed(_LINE, 2, MAX_LEVELS, size="H"),
+            "tree": Listed(Listed(_LINE, 2), 2, MAX_LEVELS),
+            "thresholds": _Thresholds(("H",), 0.0, NEVER),
+            "accuracy": real(0.0, 1.0),
+            "alpha": real(0.0, 1.0),
+            "guarantee": Maybe(_LINE),
+        },
+        make=LevelRule,
+    ),
+    ActionRule: Record(
+        {"threshold": Maybe(real(0.0, 1.0)), "alpha": real(0.0, 1.0), "guarantee": Maybe(_LINE)},
+        make=ActionRule,
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -211,32 +223,23 @@ def encode_origin(
 
 
 def encode_rule(rule: AcceptanceRule | LevelRule | ActionRule) -> dict[str, Any]:
-    """Return the rule to store; a threshold that accepts nothing is written as `NEVER`."""
-    if isinstance(rule, ActionRule):
-        return ACTION.encode(rule)
-    record = LEVELS if isinstance(rule, LevelRule) else RULE
-    return record.encode(replace(rule, thresholds=np.minimum(rule.thresholds, NEVER)))
+    return next(record for kind, record in RULES.items() if isinstance(rule, kind)).encode(rule)
 
 
 def decode_rule(raw: Any, n_classes: int | None) -> AcceptanceRule | LevelRule | ActionRule:
     """Return the checked rule of a calibrator of `n_classes` classes (None: of one score)."""
-    if isinstance(raw, dict) and "threshold" in raw:
+    known = {"threshold": ActionRule, "levels": LevelRule}
+    kind = next((known[key] for key in known if isinstance(raw, dict) and key in raw), AcceptanceRule)
+    rule: AcceptanceRule | LevelRule | ActionRule = RULES[kind].decode(raw, "rule", {})
+    if isinstance(rule, ActionRule):
         if n_classes not in (None, 2):
             raise mismatch("rule", "thresholds of several classes", raw)
-        return ACTION.decode(raw, "rule", {})
-    if isinstance(raw, dict) and "levels" in raw:
-        found = LEVELS.decode(raw, "rule", {})
-        if len(found.tree) != len(found.levels) or {*map(len, found.tree)} != {n_classes or 0}:
+    elif isinstance(rule, LevelRule):
+        if len(rule.tree) != len(rule.levels) or {*map(len, rule.tree)} != {n_classes or 0}:
             raise mismatch("rule.tree", f"a list of {n_classes or 0:,} names for each level", raw["tree"])
-        return replace(found, thresholds=_finite_or_never(found.thresholds))
-    values = RULE.decode(raw, "rule", {})
-    of_class = n_classes or (2 if values["of_event"] else 1)
-    expected = {None: 1, "class": of_class, "group": len(values["groups"])}[values["by"]]
-    thresholds = values.pop("thresholds")
-    if len(thresholds) != expected:
-        raise mismatch("rule.thresholds", f"a list of {expected:,} numbers", thresholds.tolist())
-    return AcceptanceRule(thresholds=_finite_or_never(thresholds), **values)
-
-
-def _finite_or_never(thresholds: np.ndarray) -> np.ndarray:
-    return np.where(thresholds >= NEVER, np.inf, thresholds)
+    else:
+        of_class = n_classes or (2 if rule.of_event else 1)
+        expected = {None: 1, "class": of_class, "group": len(rule.groups)}[rule.by]
+        if len(rule.thresholds) != expected:
+            raise mismatch("rule.thresholds", f"a list of {expected:,} numbers", raw["thresholds"])
+    return rule

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,11 @@ from calib.base.exceptions import CalibratorFileError, InputError
 from calib.calibrators.canonical import CanonicalBinning, GridScheme, SierpinskiScheme
 from calib.calibrators.catalogue import BINARY, SCHEMES, VECTOR, CatalogueEntry
 from calib.calibrators.curves import MOST_ODDS
+from calib.calibrators.ensemble import EnsembleTemperatureScaling
+from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.label_shift import CorrectedCalibrator, CorrectedScores
-from calib.calibrators.multiclass import MulticlassToBinary, ProblemCalibrators, with_shrunken
-from calib.calibrators.scaling import LEAST_FLOOR, MOST_FLOOR
+from calib.calibrators.multiclass import MulticlassToBinary, with_shrunken
+from calib.calibrators.scaling import LEAST_FLOOR, MOST_FLOOR, AffineScaling
 from calib.calibrators.softmax_fit import CROSS_VALIDATED
 from calib.calibrators.venn_abers import VennAbersCalibration
 from calib.data.notions import NOTIONS
@@ -28,19 +30,22 @@ from calib.files.saved.fields import (
     Listed,
     Maybe,
     Record,
+    Scalar,
     Sizes,
     WordOr,
+    bind,
     choice,
     closed,
     closed_schema,
     either,
     mismatch,
     real,
+    text,
     whole,
 )
 
 Values = dict[str, Any]
-StateCheck = Callable[[Values, Values, str, Sizes], None]
+Check = Callable[[Any, str, Sizes], None]
 
 
 @dataclass(frozen=True)
@@ -51,8 +56,8 @@ class Layout:
     #: Constructor parameters and fitted attributes, each `whole` that names a size before arrays that use it
     params: Record
     state: Record
-    #: Raises `CalibratorFileError` if decoded params and state do not agree; may add to the sizes
-    check: StateCheck | None = None
+    #: Raises `CalibratorFileError` if parameters and state do not agree; may change both and the sizes
+    check: Check | None = None
 
     def encode(self, estimator: BaseEstimator, *, fitted: bool = True) -> Values:
         coded = {"type": self.make.__name__, "params": self.params.encode(estimator)}
@@ -61,25 +66,17 @@ class Layout:
     def encode_state(self, estimator: BaseEstimator) -> Values:
         return self.state.encode(estimator)
 
-    def decode_state(self, params: Values, raw: Any, where: str, sizes: Sizes) -> Values:
-        state = self.state.decode(raw, where, sizes)
-        if self.check is not None:
-            self.check(params, state, where, sizes)
-        return state
-
-    def build(self, params: Values, state: Values) -> Any:
+    def decode_state(self, params: Values, raw: Any, where: str, sizes: Sizes) -> Any:
+        """Return the fitted object of checked parameters and the state in a file."""
         estimator = self.make(**params)
-        for name, value in state.items():
-            setattr(estimator, name, value)
+        vars(estimator).update(self.state.decode(raw, where, sizes))
+        if self.check is not None:
+            self.check(estimator, where, sizes)
         return estimator
-
-    @property
-    def state_schema(self) -> dict[str, Any]:
-        return self.state.schema
 
     def schema(self, *, fitted: bool = True) -> dict[str, Any]:
         keys = {"type": {"const": self.make.__name__}, "params": self.params.schema}
-        return closed_schema(keys | ({"state": self.state_schema} if fitted else {}))
+        return closed_schema(keys | ({"state": self.state.schema} if fitted else {}))
 
 
 Layouts = Mapping[str, Layout]
@@ -123,75 +120,67 @@ class OneOf:
         params = layout.params.decode(value["params"], f"{where}.params", sizes)
         if not self.fitted:
             return layout.make(**params)
-        return layout.build(params, layout.decode_state(params, value["state"], f"{where}.state", sizes))
+        return layout.decode_state(params, value["state"], f"{where}.state", sizes)
 
 
-def _check_histogram(params: Values, state: Values, where: str, sizes: Sizes) -> None:
-    total = int(state["counts_"].sum())
+def _check_histogram(binning: HistogramBinning, where: str, sizes: Sizes) -> None:
+    total = int(binning.counts_.sum())
     if total != sizes.setdefault("n", total):
         raise mismatch(f"{where}.counts_", f"counts that sum to {sizes['n']:,}", total)
-    max_bins = params["n_bins"] or max(total // params["points_per_bin"], 1)
-    if (state["misplaced_"] or 0) > total:
-        raise mismatch(f"{where}.misplaced_", f"at most {total:,}", state["misplaced_"])
-    left_out = state["left_out_"]
+    max_bins = binning.n_bins or max(total // binning.points_per_bin, 1)
+    if (binning.misplaced_ or 0) > total:
+        raise mismatch(f"{where}.misplaced_", f"at most {total:,}", binning.misplaced_)
+    left_out = binning.left_out_
     if left_out is not None and (
-        params["n_bins"] or left_out[0] >= 0 or state["counts_"][left_out >= 0].min(initial=2) < 2
+        binning.n_bins or left_out[0] >= 0 or binning.counts_[left_out >= 0].min(initial=2) < 2
     ):
         raise CalibratorFileError(
             f"calibrator file: {where}.left_out_ needs points_per_bin, and each bin another point"
         )
-    if len(state["values_"]) > max_bins:
-        raise mismatch(f"{where}.values_", f"at most {max_bins:,} bins", state["values_"].tolist())
-    edges = state["edges_"]
-    noise = params["delta"] if params["ties"] == "randomize" else 0.0
+    if len(binning.values_) > max_bins:
+        raise mismatch(f"{where}.values_", f"at most {max_bins:,} bins", binning.values_.tolist())
+    edges = binning.edges_
+    noise = binning.delta if binning.ties == "randomize" else 0.0
     if len(edges) and edges[-1] > 1.0 + noise:
         raise mismatch(f"{where}.edges_", f"at most {1.0 + noise}", float(edges[-1]))
-    if noise == 0.0 and params["ties"] == "group" and (np.diff(edges) <= 0).any():
+    if noise == 0.0 and binning.ties == "group" and (np.diff(edges) <= 0).any():
         raise CalibratorFileError(f"calibrator file: {where}.edges_ must be increasing")
 
 
-def _check_venn_abers(params: Values, state: Values, where: str, sizes: Sizes) -> None:
-    pair = VennAbersCalibration()
-    for name, value in state.items():
-        setattr(pair, name, value)
-    p0, p1 = pair.interval(np.concatenate([[0.0, 1.0], state["lower_scores_"]]))
+def _check_venn_abers(pair: VennAbersCalibration, where: str, sizes: Sizes) -> None:
+    p0, p1 = pair.interval(np.concatenate([[0.0, 1.0], pair.lower_scores_]))
     if (p0 > p1).any():
         raise CalibratorFileError(f"calibrator file: {where}.lower_ must nowhere be above upper_")
 
 
-def _check_cells(make: type) -> StateCheck:
-    """Return the check of a scheme whose parameters fix the number of its cells."""
-
-    def check(params: Values, state: Values, where: str, sizes: Sizes) -> None:
-        if state["n_bins_"] != make(**params).count_cells(state["n_classes_"]):
-            raise mismatch(f"{where}.n_bins_", "the number of cells of the scheme", state["n_bins_"])
-
-    return check
+def _check_cells(scheme: SierpinskiScheme | GridScheme, where: str, sizes: Sizes) -> None:
+    if scheme.n_bins_ != scheme.count_cells(scheme.n_classes_):
+        raise mismatch(f"{where}.n_bins_", "the number of cells of the scheme", scheme.n_bins_)
 
 
-def _check_ridge(params: Values, state: Values, where: str, sizes: Sizes) -> None:
-    if (state["ridge_"] is not None) != (CROSS_VALIDATED in params.values()):
+def _check_ridge(scaling: AffineScaling, where: str, sizes: Sizes) -> None:
+    if (scaling.ridge_ is not None) != (CROSS_VALIDATED in scaling.get_params().values()):
         raise CalibratorFileError(
             f'calibrator file: {where}.ridge_ must be there exactly if a parameter is "{CROSS_VALIDATED}"'
         )
 
 
-def _check_mixture(params: Values, state: Values, where: str, sizes: Sizes) -> None:
-    weights = state["mixture_"]
+def _check_mixture(scaling: EnsembleTemperatureScaling, where: str, sizes: Sizes) -> None:
+    weights = scaling.mixture_
     if len(weights) != 3 or abs(weights.sum() - 1.0) > 1e-9:
         raise mismatch(f"{where}.mixture_", "three numbers that sum to 1", weights.tolist())
 
 
-def _check_canonical(params: Values, state: Values, where: str, sizes: Sizes) -> None:
-    scheme = state["scheme_"]
-    if type(scheme) is not type(params["scheme"]) or scheme.get_params() != params["scheme"].get_params():
+def _check_canonical(binning: CanonicalBinning, where: str, sizes: Sizes) -> None:
+    scheme, fitted = binning.scheme, binning.scheme_
+    if type(fitted) is not type(scheme) or fitted.get_params() != scheme.get_params():
         raise CalibratorFileError(f"calibrator file: {where}.scheme_ must be the fitted params.scheme")
-    cells, values = state["cells_"], state["values_"]
-    if len(cells) and cells[-1] >= state["n_bins_"]:
-        raise mismatch(f"{where}.cells_", f"cell numbers below {state['n_bins_']:,}", int(cells[-1]))
+    cells, values = binning.cells_, binning.values_
+    if len(cells) and cells[-1] >= binning.n_bins_:
+        raise mismatch(f"{where}.cells_", f"cell numbers below {binning.n_bins_:,}", int(cells[-1]))
     if (np.abs(values.sum(axis=1) - 1.0) > 1e-9).any():
         raise CalibratorFileError(f"calibrator file: {where}.values_ must have rows that sum to 1")
-    sizes["n"] = int(state["counts_"].sum()) + state["n_boundary_"]
+    sizes["n"] = int(binning.counts_.sum()) + binning.n_boundary_
 
 
 #: Parameters and state that files written before version 0.2 lack.
@@ -285,8 +274,8 @@ _BINARY = _layouts(
 _SCHEMES = _layouts(
     SCHEMES,
     {
-        "sierpinski": ({"depth": whole(1, 62)}, _CELLS, _check_cells(SierpinskiScheme)),
-        "grid": ({"cells": whole(1, 10_000)}, _CELLS, _check_cells(GridScheme)),
+        "sierpinski": ({"depth": whole(1, 62)}, _CELLS, _check_cells),
+        "grid": ({"cells": whole(1, 10_000)}, _CELLS, _check_cells),
         "projection": (
             {
                 "n_bins": whole(),
@@ -354,164 +343,112 @@ _VECTOR = _layouts(
 )
 
 
-class _MulticlassLayout(Layout):
-    """`MulticlassToBinary` with its binary calibrators' states, null for problems with too few rows."""
+class _ReductionLayout(Layout):
+    """`MulticlassToBinary` with the states of its binary calibrators, null for problems with too few rows."""
 
     def encode_state(self, estimator: BaseEstimator) -> Values:
-        layout = layout_of(estimator.binary_calibrator, _BINARY)
-        fell_back = {fallback.problem for fallback in estimator.fallbacks_}
-        fitted = [None if i in fell_back else binary for i, binary in enumerate(estimator.calibrators_)]
-        lists = {"calibrators_": fitted, "pooled_": estimator.pooled_}
-        lists |= {"by_class_": estimator.by_class_} if hasattr(estimator, "by_class_") else {}
-        groups: Values = {"groups_": list(estimator.groups_)} if estimator.has_groups else {}
-        if hasattr(estimator, "shrunk_"):
-            rows = [None if row is None else row.tolist() for row in estimator.shrunk_]
-            groups |= {"shrunk_": rows}
-        return (
-            self.state.encode(estimator)
-            | groups
-            | {
-                name: [None if binary is None else layout.encode_state(binary) for binary in calibrators]
-                for name, calibrators in lists.items()
-            }
+        enough = (estimator.n_points_ >= estimator.least_points).tolist()
+        own = [binary if fits else None for binary, fits in zip(estimator.calibrators_, enough, strict=True)]
+        return super().encode_state(
+            SimpleNamespace(**{**self.state.later, **vars(estimator), "calibrators_": own})
         )
 
-    def decode_state(self, params: Values, raw: Any, where: str, sizes: Sizes) -> Values:
-        fields = self.state.fields
-        closed(raw, (*fields, "calibrators_", "pooled_", *_OPTIONAL), where, _OPTIONAL)
-        n_classes = fields["n_classes_"].decode(raw["n_classes_"], f"{where}.n_classes_", sizes)
-        unfitted = MulticlassToBinary(**params)
-        try:
-            both = unfitted.has_groups and unfitted.shape_for(n_classes).by_class
-            for name, wanted in zip(_OF_GROUPS, (unfitted.has_groups, both), strict=True):
-                if (name in raw) != wanted:
-                    expected = "needs" if wanted else "cannot have"
-                    raise CalibratorFileError(
-                        f"calibrator file: {where} {expected} {name!r} with by={unfitted.by!r}"
-                    )
-            names = _group_names(raw["groups_"], f"{where}.groups_") if unfitted.has_groups else ()
-            shape, needed = unfitted.shape_for(n_classes, len(names)), unfitted.least_points
-        except CalibratorFileError:
-            raise
-        except InputError as error:
-            raise CalibratorFileError(f"calibrator file: params: {error}") from None
-        sizes["P"] = shape.n_problems
-        n_points = fields["n_points_"].decode(raw["n_points_"], f"{where}.n_points_", sizes)
-        per_claim = n_points.reshape(shape.n_claims, -1).sum(axis=1)
-        if (per_claim != per_claim[0]).any() or per_claim[0] < 1:
+
+def _check_reduction(reduction: MulticlassToBinary, where: str, sizes: Sizes) -> None:
+    """Put the calibrators of all problems in place of the states, if these agree with the parameters."""
+    listed = ("groups_", "shrunk_", "calibrators_", "pooled_", "by_class_")
+    state: Values = {name: reduction.__dict__.pop(name) for name in listed}
+    n_points, n_classes, names = reduction.n_points_, reduction.n_classes_, state["groups_"]
+    try:
+        shape, needed = reduction.shape_for(n_classes, len(names)), reduction.least_points
+    except InputError as error:
+        raise CalibratorFileError(f"calibrator file: params: {error}") from None
+    both = reduction.has_groups and shape.by_class
+    for name, wanted in (("groups_", reduction.has_groups), ("by_class_", both)):
+        if bool(state[name]) != wanted:
+            expected = "needs" if wanted else "cannot have"
             raise CalibratorFileError(
-                f"calibrator file: {where}.n_points_ must add up to the same number of rows for every claim"
+                f"calibrator file: {where} {expected} {name!r} with by={reduction.by!r}"
             )
-        sizes["n"] = int(per_claim[0])
-        pools = params["fallback"] != "identity" and shape.problems_per_claim > 1
-        n_pooled = per_claim if pools else np.zeros_like(per_claim)
-        counted = {"calibrators_": n_points, "pooled_": n_pooled}
-        counted |= {"by_class_": n_points.reshape(-1, n_classes).sum(axis=0)} if both else {}
-        read = {
-            name: _binary_states(unfitted.binary_calibrator, raw[name], f"{where}.{name}", counts, needed)
-            for name, counts in counted.items()
-        }
-        fitted, pooled, by_class = read["calibrators_"], read["pooled_"], read.get("by_class_", [])
-        claims = shape.claims_of(np.arange(shape.n_problems))
-        if by_class:
-            fitted = [
-                by_class[at % n_classes] if binary is None else binary for at, binary in enumerate(fitted)
-            ]
-        calibrators = ProblemCalibrators(
-            pooled[claim] if binary is None else binary for binary, claim in zip(fitted, claims, strict=True)
+    if list(names) != sorted(names):
+        raise mismatch(f"{where}.groups_", "distinct names in ascending order", list(names))
+    bind("P", len(n_points), f"{where}.n_points_", {"P": shape.n_problems})
+    per_claim = n_points.reshape(shape.n_claims, -1).sum(axis=1)
+    if (per_claim != per_claim[0]).any() or per_claim[0] < 1:
+        raise CalibratorFileError(
+            f"calibrator file: {where}.n_points_ must add up to the same number of rows for every claim"
         )
-        shrinks = params["fallback"] == "shrink" and pooled[0] is not None
-        if ("shrunk_" in raw) != shrinks:
-            raise CalibratorFileError(f"calibrator file: {where} needs 'shrunk_' exactly if it shrinks")
-        groups: Values = {"groups_": names} if unfitted.has_groups else {}
-        if shrinks:
-            shrunk = _shrunk_values(raw["shrunk_"], f"{where}.shrunk_", n_points < needed, pooled[0])
-            groups |= {"shrunk_": shrunk}
-            calibrators = with_shrunken(calibrators, pooled[0], shrunk)
-        groups |= {"by_class_": tuple(by_class)} if both else {}
-        return groups | {
-            "calibrators_": calibrators,
-            "pooled_": tuple(pooled),
-            "n_points_": n_points,
-            "n_classes_": n_classes,
-        }
-
-    @property
-    def state_schema(self) -> dict[str, Any]:
-        states = {"$ref": "#/$defs/binary_state"}
-        stated = ("calibrators_", "pooled_", "by_class_")
-        lists: dict[str, Any] = dict.fromkeys(stated, {"type": "array", "items": states})
-        lists["groups_"] = {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True}
-        values = {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1}}
-        lists["shrunk_"] = {"type": "array", "items": {"anyOf": [{"type": "null"}, values]}}
-        return closed_schema(self.state.schema["properties"] | lists, _OPTIONAL)
-
-
-#: State that only calibrators with groups have, and only those by class and group.
-_OF_GROUPS = ("groups_", "by_class_")
-
-#: State that only some calibrators have.
-_OPTIONAL = (*_OF_GROUPS, "shrunk_")
-
-
-def _shrunk_values(raw: Any, where: str, short: np.ndarray, pooled: Any) -> list[Any]:
-    """Return the values of the pooled bins for each problem with too few points, else None."""
-    if not isinstance(raw, list) or len(raw) != len(short):
-        raise mismatch(where, f"a list of {len(short):,}", raw)
-    row = Array(("b",), 0.0, 1.0)
-    values: list[Any] = [None] * len(raw)
-    for index, (cells, is_short) in enumerate(zip(raw, short.tolist(), strict=True)):
-        if (cells is None) == is_short:
-            raise mismatch(f"{where}[{index}]", "a list" if is_short else "null", cells)
-        if is_short:
-            values[index] = row.decode(cells, f"{where}[{index}]", {"b": len(pooled.values_)})
-    return values
-
-
-def _group_names(names: Any, where: str) -> tuple[str, ...]:
-    """Return the names of groups: distinct texts in ascending order, at least one."""
-    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-        raise mismatch(where, "a list of names", names)
-    if any(name >= following for name, following in pairwise(names)):
-        raise mismatch(where, "distinct names in ascending order", names)
-    return tuple(names)
+    sizes["n"] = int(per_claim[0])
+    pools = reduction.fallback != "identity" and shape.problems_per_claim > 1
+    counted = {"calibrators_": n_points, "pooled_": per_claim if pools else np.zeros_like(per_claim)}
+    counted["by_class_"] = n_points.reshape(-1, n_classes).sum(axis=0) if both else n_points[:0]
+    own, pooled, by_class = (
+        _binary_states(reduction.binary_calibrator, state[name], f"{where}.{name}", counts, needed)
+        for name, counts in counted.items()
+    )
+    reduction.fit_problems(shape, n_points, own.__getitem__, pooled.__getitem__, by_class.__getitem__)
+    if reduction.has_groups:
+        reduction.groups_ = names
+    shrunk, short = state["shrunk_"], (n_points < needed).tolist()
+    if (shrunk is not None) != (reduction.fallback == "shrink" and pooled[0] is not None):
+        raise CalibratorFileError(f"calibrator file: {where} needs 'shrunk_' exactly if it shrinks")
+    if shrunk is not None:
+        if [values is not None for values in shrunk] != short:
+            raise mismatch(f"{where}.shrunk_", "values for each problem with too few rows, else null", shrunk)
+        bind("s", len(pooled[0].values_), f"{where}.pooled_[0].values_", sizes)
+        reduction.shrunk_ = list(shrunk)
+        reduction.calibrators_ = with_shrunken(reduction.calibrators_, pooled[0], shrunk)
 
 
 def _binary_states(
-    unfitted: BaseEstimator, raw: Any, where: str, n_points: np.ndarray, needed: int
+    unfitted: BaseEstimator, states: Sequence[Any], where: str, n_points: np.ndarray, needed: int
 ) -> list[Any]:
     """Return the calibrator of each entry, None if it has fewer than `needed` points."""
-    if not isinstance(raw, list) or len(raw) != len(n_points):
-        raise mismatch(where, f"a list of {len(n_points):,}", raw)
+    if len(states) != len(n_points):
+        raise mismatch(where, f"a list of {len(n_points):,}", list(states))
     layout, params = layout_of(unfitted, _BINARY), unfitted.get_params(deep=False)
-    calibrators: list[Any] = [None] * len(raw)
-    for index, (state, n) in enumerate(zip(raw, n_points.tolist(), strict=True)):
+    calibrators: list[Any] = []
+    for index, (state, n) in enumerate(zip(states, n_points.tolist(), strict=True)):
         entry = f"{where}[{index}]"
         if (state is None) != (n < needed):
             expected = "null" if n < needed else "an object"
             raise mismatch(entry, f"{expected} (it has {n:,} points, {needed:,} needed)", state)
-        if state is not None:
-            calibrators[index] = layout.build(params, layout.decode_state(params, state, entry, {"n": n}))
+        calibrators.append(None if state is None else layout.decode_state(params, state, entry, {"n": n}))
     return calibrators
 
 
-def _check_corrected(params: Values, state: Values, where: str, sizes: Sizes) -> None:
-    inner = params["calibrator"]
+def _encoded_states(calibrators: Sequence[Any]) -> list[Values | None]:
+    return [
+        None if binary is None else layout_of(binary, _BINARY).encode_state(binary) for binary in calibrators
+    ]
+
+
+#: States of binary calibrators, which `_check_reduction` checks.
+_STATES = Scalar(
+    "a list of states",
+    lambda value: isinstance(value, list) and bool(value),
+    {"type": "array", "items": {"$ref": "#/$defs/binary_state"}},
+    _encoded_states,
+)
+
+
+def _check_corrected(corrected: CorrectedCalibrator, where: str, sizes: Sizes) -> None:
+    inner = corrected.calibrator
     if inner is not None and not hasattr(inner, "predict_proba"):
         raise mismatch(
             "params.calibrator", "a calibrator that gives a probability for every class", type(inner).__name__
         )
 
 
-def _check_two_classes(params: Values, state: Values, where: str, sizes: Sizes) -> None:
+def _check_two_classes(corrected: CorrectedScores, where: str, sizes: Sizes) -> None:
     if sizes.pop("L") != 2:
-        raise mismatch("params.weights", "two numbers", len(params["weights"]))
+        raise mismatch("params.weights", "two numbers", len(corrected.weights))
 
 
 #: Every type a calibrator file may name.
 TYPES: dict[str, Layout] = {
     **_BINARY,
-    "MulticlassToBinary": _MulticlassLayout(
+    "MulticlassToBinary": _ReductionLayout(
         MulticlassToBinary,
         Record(
             {
@@ -526,7 +463,17 @@ TYPES: dict[str, Layout] = {
             },
             {"by": "class"},
         ),
-        Record({"n_classes_": _CLASSES, "n_points_": Array(("P",), 0, whole=True)}),
+        Record(
+            {
+                "n_classes_": _CLASSES,
+                "n_points_": Array(("P",), 0, whole=True),
+                "groups_": Listed(text("a name", lambda name: True), 1, distinct=True),
+                "shrunk_": Listed(Maybe(Array(("s",), 0.0, 1.0))),
+                **dict.fromkeys(("calibrators_", "pooled_", "by_class_"), _STATES),
+            },
+            {"groups_": (), "shrunk_": None, "by_class_": ()},
+        ),
+        _check_reduction,
     ),
     **_VECTOR,
     "CanonicalBinning": Layout(
@@ -566,4 +513,4 @@ TYPES |= {
 
 def binary_state_schema() -> dict[str, Any]:
     """Return the JSON Schema of the state of a calibrator of one binary problem; null if it has none."""
-    return {"anyOf": [{"type": "null"}, *(layout.state_schema for layout in _BINARY.values())]}
+    return {"anyOf": [{"type": "null"}, *(layout.state.schema for layout in _BINARY.values())]}
