@@ -9,14 +9,13 @@ from sklearn.base import BaseEstimator
 
 from calib.base.exceptions import InputError, not_installed
 from calib.export.description import describe
-from calib.export.program import Program, Value
+from calib.export.program import Program
 from calib.export.replay import replay
 
 #: Oldest operator set of a model, and the default: the newest that every supported onnxruntime runs.
 OLDEST, EVERYWHERE = 13, 21
 #: Prefix of the names of a calibrator that follows a classifier.
 BEHIND = "calibrated_"
-
 
 #: Types by their numbers in ONNX.
 _FLOAT32, _INT64, _FLOAT64 = 1, 7, 11
@@ -41,7 +40,7 @@ def to_onnx(calibrator: BaseEstimator, *, opset: Any = None, logits: bool = Fals
     logits : bool
         Whether the input is "logits", (n, L) float32, or (n,) log-odds for a binary calibrator.
     """
-    return Graph(describe(calibrator, logits=logits), opset).serialised()
+    return graph_of(describe(calibrator, logits=logits), opset).SerializeToString()
 
 
 def onnx_behind(
@@ -70,7 +69,7 @@ def onnx_behind(
     """
     first = to_go_before(as_model(model))
     named = [tensor.name for tensor in first.graph.output]
-    floats = {tensor.name: dtype for tensor in first.graph.output if (dtype := dtype_of(tensor)) is not None}
+    floats = {tensor.name: kind for tensor in first.graph.output if (kind := type_of_floats(tensor))}
     if output is None:
         known = [name for name in ("probabilities", "logits") if name in floats] or list(floats)
         if len(known) != 1:
@@ -83,14 +82,9 @@ def onnx_behind(
         raise InputError(f"the output {output!r} is no tensor of floats of the model; those are {listed}")
     from onnx.compose import merge_models
 
-    program = describe(calibrator, logits=logits or output == "logits")
-    graph = Graph(program, first, dtype=floats[output])
-    merged = merge_models(
-        first,
-        as_model(graph.serialised()),
-        io_map=[(output, graph.inputs[0])],
-        outputs=[*(name for name in named if name != output), *graph.outputs],
-    )
+    model = graph_of(describe(calibrator, logits=logits or output == "logits"), first, floats[output])
+    outputs = [*(name for name in named if name != output), *(tensor.name for tensor in model.graph.output)]
+    merged = merge_models(first, model, io_map=[(output, model.graph.input[0].name)], outputs=outputs)
     return merged.SerializeToString()
 
 
@@ -149,10 +143,10 @@ def as_model(model: BaseEstimator) -> Any:
     return onnx.load_model_from_string(model)
 
 
-def dtype_of(value: Any) -> str | None:
-    """Return "FLOAT" or "DOUBLE" if an input or output is a tensor of these, else None."""
+def type_of_floats(value: Any) -> int | None:
+    """Return the type of an input or output if it is a tensor of float32 or float64, else None."""
     kind = value.type.tensor_type.elem_type if value.type.HasField("tensor_type") else 0
-    return {_FLOAT32: "FLOAT", _FLOAT64: "DOUBLE"}.get(kind)
+    return kind if kind in (_FLOAT32, _FLOAT64) else None
 
 
 def opset_of(model: BaseEstimator) -> int:
@@ -187,131 +181,112 @@ def to_go_before(model: BaseEstimator) -> Any:
     return copy
 
 
-#: Operators by functions of `calib.export.program.Program`, with further operands and attributes.
-_OPERATORS: dict[str, tuple[str, tuple[Any, ...], dict[str, int]]] = {
-    "absolute": ("Abs", (), {}),
-    "add": ("Add", (), {}),
+#: Operators of functions of `calib.export.program.Program` that have another name in ONNX.
+_NAMES = {
+    "absolute": "Abs",
+    "divide": "Div",
+    "expit": "Sigmoid",
+    "greater_equal": "GreaterOrEqual",
+    "less_equal": "LessOrEqual",
+    "logical_and": "And",
+    "matmul": "MatMul",
+    "maximum": "Max",
+    "minimum": "Min",
+    "multiply": "Mul",
+    "negative": "Neg",
+    "rint": "Round",
+    "subtract": "Sub",
+    "take": "Gather",
+}
+#: Operators with further operands and attributes.
+_OPERATORS: dict[str, tuple[str, tuple[Any, ...], dict[str, Any]]] = {
     "along": ("GatherElements", (), {"axis": 1}),
-    "ceil": ("Ceil", (), {}),
     "column": ("Unsqueeze", (1,), {}),
-    "divide": ("Div", (), {}),
-    "equal": ("Equal", (), {}),
-    "expit": ("Sigmoid", (), {}),
+    "columns": ("Slice", (1,), {}),
     "floats": ("Cast", (), {"to": _FLOAT64}),
-    "greater": ("Greater", (), {}),
-    "greater_equal": ("GreaterOrEqual", (), {}),
     "largest": ("ReduceMax", (1,), {"keepdims": 0}),
-    "less": ("Less", (), {}),
-    "less_equal": ("LessOrEqual", (), {}),
-    "log": ("Log", (), {}),
-    "logical_and": ("And", (), {}),
-    "matmul": ("MatMul", (), {}),
-    "maximum": ("Max", (), {}),
-    "minimum": ("Min", (), {}),
-    "multiply": ("Mul", (), {}),
-    "negative": ("Neg", (), {}),
     "ranked": ("TopK", (), {"axis": 1, "largest": 1, "sorted": 1}),
-    "rint": ("Round", (), {}),
     "running": ("CumSum", ("axis",), {}),
     "softmax": ("Softmax", (), {"axis": 1}),
-    "subtract": ("Sub", (), {}),
     "sums": ("ReduceSum", (1,), {"keepdims": 1}),
-    "take": ("Gather", (), {}),
     "top": ("ArgMax", (), {"axis": 1, "keepdims": 0}),
-    "where": ("Where", (), {}),
     "whole": ("Cast", (), {"to": _INT64}),
 }
 
 
-class Graph:
-    """A program as an ONNX graph; `dtype` "FLOAT" or "DOUBLE" is the type of the first input."""
+def graph_of(program: Program, opset: Any = None, given: int = _FLOAT32) -> Any:
+    """Return a program as an ONNX model whose first input has floats of the `given` type."""
+    onnx = _onnx()
+    known, first = onnx.defs.onnx_opset_version(), None
+    if opset is None:
+        opset = min(EVERYWHERE, known)
+    elif not isinstance(opset, (int, np.integer)):
+        first = as_model(opset)
+        opset = opset_of(first)
+    if not OLDEST <= opset <= known:
+        raise InputError(
+            f"opset must be from {OLDEST} to {known}, which the installed onnx knows; got {opset}"
+        )
+    arrays = program.with_eps(np.float32 if given == _FLOAT32 else np.float64)
+    nodes = _nodes(onnx.helper.make_node, program, arrays, int(opset))
 
-    def __init__(self, program: Program, opset: Any = None, dtype: str = "FLOAT") -> None:
-        onnx = _onnx()
-        self._helper, self._stored = onnx.helper, onnx.numpy_helper.from_array
-        self._ir_version, self._prefix = None, ""
-        known = onnx.defs.onnx_opset_version()
-        if opset is None:
-            opset = min(EVERYWHERE, known)
-        elif not isinstance(opset, (int, np.integer)):
-            model = as_model(opset)
-            opset, self._ir_version = opset_of(model), model.ir_version
-            self._prefix = BEHIND
-        if not OLDEST <= opset <= known:
-            raise InputError(
-                f"opset must be from {OLDEST} to {known}, which the installed onnx knows; got {opset}"
-            )
-        self._opset, self._given = int(opset), program.inputs
-        self._nodes: list[Any] = []
-        self._arrays = program.with_eps(np.float32 if dtype == "FLOAT" else np.float64)
-        self._arrays |= {"axis": np.array(1), "one": np.array(1.0)}  # of CumSum, and of log1p
-        self._inputs = [self._input(name, columns, dtype) for name, columns in program.inputs.items()]
-        for function, result, *operands in program.steps:
-            self._step(function, result, operands)
-        self._outputs = [self._output(name, *declared) for name, declared in program.outputs.items()]
+    def declare(name: str, kind: int, columns: int) -> Any:
+        return onnx.helper.make_tensor_value_info(name, kind, ["n", columns] if columns > 0 else ["n"])
 
-    @property
-    def inputs(self) -> list[str]:
-        """Names of the inputs, the scores first."""
-        return [declared.name for declared in self._inputs]
+    read = {name for node in nodes for name in node.input}
+    stored = [onnx.numpy_helper.from_array(np.asarray(arrays[name]), name) for name in arrays if name in read]
+    graph = onnx.helper.make_graph(
+        nodes,
+        "calib",
+        [
+            declare(name, given if columns >= 0 else _INT64, columns)
+            for name, columns in program.inputs.items()
+        ],
+        [
+            declare(name, _FLOAT64 if value.kind == "f" else _INT64, columns)
+            for name, (value, columns) in program.outputs.items()
+        ],
+        stored,
+    )
+    versions = [onnx.helper.make_opsetid("", int(opset))]
+    least = max(8, onnx.helper.find_min_ir_version_for(versions))
+    options = {"opset_imports": versions, "producer_name": "calib"}
+    options["ir_version"] = least if first is None else first.ir_version
+    model = onnx.helper.make_model(graph, **options)
+    onnx.checker.check_model(model)
+    return model if first is None else onnx.compose.add_prefix(model, BEHIND)
 
-    @property
-    def outputs(self) -> list[str]:
-        return [output.name for output in self._outputs]
 
-    def _input(self, name: str, columns: int, dtype: str) -> Any:
-        kind = _FLOAT64 if dtype == "DOUBLE" else _FLOAT32
-        self._node("Cast", f"wide_{name}", name, to=_FLOAT64 if columns >= 0 else _INT64)
-        return self._declared(name, kind if columns >= 0 else _INT64, columns)
+def _nodes(make_node: Any, program: Program, arrays: dict[str, np.ndarray], opset: int) -> list[Any]:
+    """Return the nodes of a program, and store the constants that they need besides the program's."""
+    arrays |= {"axis": np.array(1), "one": np.array(1.0)}  # of CumSum, and of log1p
+    nodes: list[Any] = []
 
-    def _output(self, name: str, value: Value, columns: int) -> Any:
-        kind = _FLOAT64 if value.kind == "f" else _INT64
-        self._node("Cast", name, self._named(value.name), to=kind)
-        return self._declared(name, kind, columns)
-
-    def _declared(self, name: str, kind: int, columns: int) -> Any:
-        shape = ["n", columns] if columns > 0 else ["n"]
-        return self._helper.make_tensor_value_info(self._prefix + name, kind, shape)
-
-    def _named(self, value: str | int) -> str:
-        """Return the name of a value of the program, or of a constant with one whole number."""
+    def named(value: str | int) -> str:
         if isinstance(value, str):
-            return f"wide_{value}" if value in self._given else value
-        self._arrays[f"i{value}"] = np.array([value])
+            return f"wide_{value}" if value in program.inputs else value
+        arrays[f"i{value}"] = np.array([value])
         return f"i{value}"
 
-    def _node(self, operator: str, result: str, *inputs: str, **attributes: Any) -> None:
-        names = [self._prefix + name for name in inputs]
-        results = [self._prefix + result]
+    def add(operator: str, result: str, *inputs: str, **attributes: Any) -> None:
+        results = [result]
         if operator == "TopK":  # values, and their places, which are the result
-            results.insert(0, f"{results[0]}_values")
-        name = f"{self._prefix}n{len(self._nodes)}"
-        self._nodes.append(self._helper.make_node(operator, names, results, name=name, **attributes))
+            results.insert(0, f"{result}_values")
+        nodes.append(make_node(operator, inputs, results, name=f"n{len(nodes)}", **attributes))
 
-    def _step(self, function: str, result: str, operands: list[Any]) -> None:
-        inputs = [self._named(operand) for operand in operands]
+    for name, columns in program.inputs.items():
+        add("Cast", f"wide_{name}", name, to=_FLOAT64 if columns >= 0 else _INT64)
+    for function, result, *operands in program.steps:
+        inputs = [named(operand) for operand in operands]
         if function == "log1p":
-            self._node("Add", f"{result}_more", *inputs, "one")
-            self._node("Log", result, f"{result}_more")
-        elif function == "largest" and self._opset < 18:  # its axis became an input
-            self._node("ReduceMax", result, *inputs, axes=[1], keepdims=0)
-        elif function == "columns":
-            self._node("Slice", result, *inputs, self._named(1))
-        else:
-            operator, more, attributes = _OPERATORS[function]
-            self._node(operator, result, *inputs, *map(self._named, more), **attributes)
-
-    def serialised(self) -> bytes:
-        read = {name for node in self._nodes for name in node.input}
-        stored = [
-            self._stored(np.asarray(array), self._prefix + name)
-            for name, array in self._arrays.items()
-            if self._prefix + name in read
-        ]
-        graph = self._helper.make_graph(self._nodes, "calib", self._inputs, self._outputs, stored)
-        opset = [self._helper.make_opsetid("", self._opset)]
-        version = self._ir_version or max(8, self._helper.find_min_ir_version_for(opset))
-        options = {"opset_imports": opset, "ir_version": version, "producer_name": "calib"}
-        model = self._helper.make_model(graph, **options)
-        _onnx().checker.check_model(model)
-        return model.SerializeToString()
+            add("Add", f"{result}_more", *inputs, "one")
+            function, inputs = "log", [f"{result}_more"]
+        operator, more, attributes = _OPERATORS.get(
+            function, (_NAMES.get(function, function.capitalize()), (), {})
+        )
+        if function == "largest" and opset < 18:  # its axis became an input
+            more, attributes = (), {"axes": [1], "keepdims": 0}
+        add(operator, result, *inputs, *map(named, more), **attributes)
+    for name, (value, _) in program.outputs.items():
+        add("Cast", name, named(value.name), to=_FLOAT64 if value.kind == "f" else _INT64)
+    return nodes
