@@ -93,9 +93,11 @@ class CellSums(Result):
 
 
 def added(parts: Sequence[CellSums]) -> CellSums:
+    parts = [part for part in parts if len(part.place)] or parts[:1]
     if len(parts) == 1:
         return parts[0]
-    place = np.unique(np.concatenate([part.place for part in parts]))
+    place = np.sort(np.concatenate([part.place for part in parts]), kind="stable")  # merges sorted parts
+    place = place[np.append(True, place[1:] != place[:-1])]
     count = np.zeros(len(place), dtype=np.int64)
     high = np.zeros((len(parts[0].high), len(place)))
     low = np.zeros_like(high)
@@ -156,11 +158,12 @@ def cell_sums(
     parts = [CellSums.empty(weights is not None)]
     for start in range(0, len(score), EXACT_ROWS):
         rows = slice(start, start + EXACT_ROWS)
-        place = finder(score.dtype)(score[rows]).astype(np.intp)
-        if key is not None:
-            place += np.multiply(key[rows], CELLS, dtype=np.intp)
+        place = finder(score.dtype)(score[rows])
         place <<= 1
         place += outcome[rows]
+        place = place.astype(np.intp)
+        if key is not None:
+            place += np.multiply(key[rows], 2 * CELLS, dtype=np.intp)
         exact = score[rows].astype(np.float64)
         parts.append(
             _block_sums(n_keys * CELLS * 2, place, exact, None if weights is None else weights[rows])
@@ -171,16 +174,15 @@ def cell_sums(
 def _block_sums(size: int, place: np.ndarray, score: np.ndarray, weights: np.ndarray | None) -> CellSums:
     """Add up at most `EXACT_ROWS` rows, given their places among `size`."""
     if size <= DENSE * len(place):
-        held = np.bincount(place, minlength=size)
-        places = np.flatnonzero(held)
-        count = held[places]
-        held[places] = np.arange(len(places))
-        at = held[place]
+        every, at = np.arange(size), place
     else:
-        places, at, count = np.unique(place, return_inverse=True, return_counts=True)
+        every, at = np.unique(place, return_inverse=True)
+    held = np.bincount(at, minlength=len(every))
+    used = np.flatnonzero(held)
+    places, count = every[used], held[used]
 
     def total(values: np.ndarray) -> np.ndarray:
-        return np.bincount(at, values, len(places))
+        return np.bincount(at, values, len(every))[used]
 
     if weights is None:  # sums of so few whole numbers are exact in float64
         units = np.stack([total(in_units(score)), total(in_units(score * score))])
