@@ -16,7 +16,6 @@ from calib.export.replay import replay
 OLDEST, EVERYWHERE = 13, 21
 #: Prefix of the names of a calibrator that follows a classifier.
 BEHIND = "calibrated_"
-
 #: Types by their numbers in ONNX.
 _FLOAT32, _INT64, _FLOAT64 = 1, 7, 11
 

@@ -10,7 +10,6 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 #: Type of an array by NumPy's letter for its kind.
 _TYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
-
 #: Letter of a result whose kind differs from its operands'.
 _KINDS = dict.fromkeys(("equal", "greater", "greater_equal", "less", "less_equal", "logical_and"), "b")
 _KINDS |= dict.fromkeys(("top", "ranked", "whole"), "i") | {"floats": "f"}

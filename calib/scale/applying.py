@@ -27,7 +27,6 @@ from calib.data.predictions import (
     TopLabelPrediction,
 )
 from calib.files.readers.arrow import table_of_batch
-from calib.files.readers.roles import given_columns
 from calib.files.saved.document import aligned, dumps
 from calib.scale.batches import SAMPLE, Batch, BatchReader, decide
 from calib.scale.partial import read_batches
@@ -87,11 +86,10 @@ def apply(
     parts = find_parts(inputs)
     first = first_rows(parts, SAMPLE)
     groups = groups_in(calibrator, pd.DataFrame(dict(table_of_batch(first).columns)))
-    given = given_columns({**columns, "scores": scores})
     names = [None if groups is None else str(groups.name)]
     names.append(getattr(getattr(calibrator, "rule_", None), "column", None))
     by = list(dict.fromkeys(name for name in names if name is not None))
-    reader = decide(first, by=by, scores=scores, labelled=False, given=given)
+    reader = decide(first, by=by, scores=scores, labelled=False, **columns)
     digest = hashlib.blake2b(dumps(calibrator).split(b'"checksum"')[-1], digest_size=16).hexdigest()
     done = {
         path: _finished(target, _origin(path, digest)) for path, target in zip(inputs, targets, strict=True)
@@ -156,7 +154,6 @@ def _write(
 
 
 def _calibrated(calibrator: BaseEstimator, part: Part, reader: BatchReader) -> Iterator[pa.Table]:
-    """Yield each batch of a part, with its columns and the new ones."""
     batches = part.batches(reader.columns, further=True)
     for _, batch, rows in read_batches(batches, reader, part.name, part.first):
         if not rows.n_rows:

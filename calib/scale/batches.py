@@ -36,18 +36,15 @@ from calib.files.readers.raw_predictions import (
     vectors_on,
 )
 from calib.files.readers.readings import guess_roles
-from calib.files.readers.roles import Given, Roles, numbered, part_of
+from calib.files.readers.roles import Given, Roles, given_columns, numbered, part_of
 from calib.files.readers.tables import Table, as_float_column, as_keys, by_word, some_names, words_in
 
 #: Kinds of predictions that one pass of sums can describe.
 STREAMED = ("vectors", "top-label", "confidence", "binary")
-
 #: Rows of a block: its columns stay in the cache of a processor.
 BLOCK = 64_000
-
 #: First rows from which the roles of columns are guessed.
 SAMPLE = 20_000
-
 #: Most codes of a column of whole numbers that are used as they are.
 MOST_CODES = 10_000
 
@@ -344,7 +341,6 @@ def _combinations(batch: pa.RecordBatch, names: Sequence[str]) -> tuple[np.ndarr
 
 
 def _coded(column: pa.Array) -> tuple[np.ndarray, int]:
-    """Return the code of each cell of a column, (n,), and the number of codes."""
     is_flag = pa.types.is_boolean(column.type)
     if (is_flag or pa.types.is_integer(column.type)) and not column.null_count:
         values = column.to_numpy(zero_copy_only=False)
@@ -373,10 +369,10 @@ def decide(
     scores: str = "auto",
     class_names: Sequence[str] | None = None,
     labelled: bool = True,
-    given: Given | None = None,
+    **columns: Any,
 ) -> BatchReader:
-    """Return how all batches are read, by the first rows of the data."""
-    table, given = table_of_batch(batch.slice(0, SAMPLE)), given or Given()
+    """Return how all batches are read, by the first rows of the data; `columns` as for `calib.read`."""
+    table, given = table_of_batch(batch.slice(0, SAMPLE)), given_columns({**columns, "scores": scores})
     by = (by,) if isinstance(by, str) else tuple(by)
     for name, values in table.columns.items():
         if values.dtype == object and writes_lists(name, values[:100].tolist()):
@@ -411,7 +407,6 @@ def decide(
 
 
 def check_streamed(kind: str, class_wise: bool = False) -> None:
-    """Refuse rows that one pass of sums cannot describe."""
     if kind not in STREAMED:
         raise InputError(
             f"sums describe {', '.join(KINDS[name].title for name in STREAMED)}; these rows are "

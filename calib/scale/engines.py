@@ -18,10 +18,8 @@ from calib.base.exceptions import InputError
 from calib.scale.parts import Part
 
 Found = TypeVar("Found")
-
 #: How often a part is tried before its error is raised.
 ATTEMPTS = 3
-
 #: Seconds before it is tried again, and the errors after which it is: of storage or memory.
 PAUSE = 0.2
 PASSING = (OSError, MemoryError, pa.ArrowException)
@@ -56,7 +54,6 @@ class Threads:
 
 
 def _tried(function: Callable[[Part], Found], part: Part) -> Found:
-    """Call a function on a part, and again after an error of storage or memory."""
     attempt = 1
     while True:
         try:

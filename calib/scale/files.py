@@ -14,11 +14,17 @@ from calib.base.version import __version__
 from calib.evidence.cell_sums import CELLS, MOST_BINS, PLAIN, WEIGHTED, CellSums
 from calib.evidence.sums import LOSSES
 from calib.files.readers.source import Limits, Source, open_source, whole
-from calib.files.saved.document import MAX_VALUES, memory_of_json, most_memory, read_document, write_document
+from calib.files.saved.document import (
+    MAX_VALUES,
+    memory_of_json,
+    most_memory,
+    read_document,
+    today,
+    write_document,
+)
 from calib.files.saved.fields import ANY, Array, Field, Listed, Record, choice, mismatch, naming_file, text
 from calib.files.saved.fields import whole as whole_number
 from calib.files.saved.members import EXPANSION, FREE_BYTES, tightened
-from calib.files.saved.origin import today
 from calib.scale.batches import STREAMED
 from calib.scale.partial import MOST_GROUPS
 from calib.scale.summary import Summary
@@ -27,7 +33,6 @@ FORMAT = "calib-summary"
 VERSION = 1
 #: First bytes of a file, uncompressed, by which it is recognised.
 HEAD = b'{\n"format": "calib-summary"'
-
 #: Most values in a file: 1,000 classes with class-wise sums have about 8 million.
 MOST_VALUES = 4 * MAX_VALUES
 #: Characters of the longest text, and most texts of a kind.

@@ -34,8 +34,7 @@ from calib.calibrators.scaling import (
 )
 from calib.calibrators.softmax_fit import DiagonalMap
 from calib.data.matrices import row_max
-from calib.files.readers.roles import given_columns
-from calib.files.saved.origin import FittedOn, today
+from calib.files.saved.document import FittedOn, today
 from calib.scale.batches import Batch, BatchReader, in_order
 from calib.scale.engines import Engine
 from calib.scale.partial import read_batches
@@ -44,16 +43,12 @@ from calib.scale.scan import NO_ROWS, Progress, Scan
 
 #: Equal-width cells of the first pass: a power of two, so that the cell of a score is exact.
 FIRST_CELLS = 2**18
-
 #: A group and a class in one number: group * SHIFT + class.
 SHIFT = 2**32
-
 #: Most counts of a part, of cells or of scores around cuts: each takes 32 bytes.
 MOST_COUNTED = 40_000_000
-
 #: Scores of a block of vectors. The memory of larger blocks is returned to the system after each.
 BLOCK_SCORES = 65_536
-
 #: Fewest rows of a block: with 1,000 classes, adding up the Hessians of blocks takes as long as 100 rows.
 LEAST_BLOCK = 512
 
@@ -132,7 +127,7 @@ def fit(
         part=part,
         scores=scores,
         class_names=class_names,
-        given=given_columns({**columns, "scores": scores}),
+        **columns,
     )
     if scan.reader.roles.weight is not None:
         raise InputError("fits at scale count every row once; leave out the column of weights")
@@ -177,7 +172,6 @@ def _rows_of(part: Part, reader: BatchReader) -> Iterable[Batch]:
 
 
 def _points(rows: Batch) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, np.ndarray]:
-    """Return names of classes, and the predicted class, score and outcome of each row."""
     score, outcome = rows.score.astype(np.float64), rows.outcome
     if not rows.names:
         return ("",), np.zeros(len(score), np.int64), score, outcome
@@ -370,7 +364,6 @@ def _least_positive(part: Part, reader: BatchReader) -> tuple[int, float]:
 
 
 def _begin_scaling(calibrator: BaseEstimator, scan: Scan) -> int:
-    """Set the number of classes and the floor of the probabilities; return the number of rows."""
     if scan.reader.kind != "vectors":
         raise InputError(f"{full_name(calibrator)} needs a probability for every class")
     n_classes = len(scan.reader.class_names or ())

@@ -21,7 +21,6 @@ from calib.scale.batches import BLOCK, Batch, BatchReader, Fault, in_order
 
 #: Most groups of a column of `by`: a column of more values holds ids.
 MOST_GROUPS = 10_000
-
 #: Rows examined at the start of each file and every `EVERY` rows.
 EXAMINED, EVERY = 4_000, 1_000_000
 OF_SOME_ROWS = (
@@ -232,7 +231,6 @@ def _with_names(cells: CellSums, held: Sequence[str], names: Sequence[str]) -> C
 
 
 def check_groups(column: str, n_groups: int) -> None:
-    """Refuse a column that names every row."""
     if n_groups > MOST_GROUPS:
         raise InputError(
             f"column {column!r} has more than {MOST_GROUPS:,} groups; give a column with fewer values, such "

@@ -20,7 +20,6 @@ from calib.files.readers.text import HEAD, dialect_of
 
 #: Fewest and most rows of a batch that is read, and values that it may hold above the fewest rows.
 LEAST_ROWS, MOST_ROWS, MOST_VALUES = 64_000, 256_000, 700_000
-
 #: Formats by the ending of a file; any other ending means Parquet. Texts may also be packed by gzip.
 FEATHER = (".feather", ".arrow")
 DELIMITED = (".csv", ".tsv")
@@ -28,7 +27,6 @@ JSON_LINES = (".jsonl", ".ndjson")
 TEXTS = (*DELIMITED, *JSON_LINES)
 #: Endings of the files that are read in folders; texts are read only if there are no others.
 ENDINGS = (".parquet", ".pq", *FEATHER)
-
 #: A file, an address, a pattern or a folder, or several of these.
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 

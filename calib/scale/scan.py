@@ -14,7 +14,6 @@ from calib.base.exceptions import InputError
 from calib.base.parallel import WORKERS
 from calib.data.validation import check_choice, check_count
 from calib.files.readers.arrow import is_text
-from calib.files.readers.roles import given_columns
 from calib.scale.batches import SAMPLE, BatchReader, check_streamed, decide
 from calib.scale.engines import Engine, Found, Threads
 from calib.scale.files import dumps, load
@@ -24,7 +23,6 @@ from calib.scale.summary import Summary, Sums
 
 #: Called with the share of the rows that are done, and words on their number, speed and the time left.
 Progress = Callable[[float, str], None]
-
 #: The error if no row is left to sum.
 NO_ROWS = "no row can be used: all are of another part, without an answer, or faulty"
 
@@ -127,7 +125,7 @@ def summarize(
         weighted=weighted,
         scores=scores,
         class_names=class_names,
-        given=given_columns({**columns, "scores": scores}),
+        **columns,
     )
     check_streamed(scan.reader.kind, class_wise)
     total, digests, findings = Sums(), list[str](), list[tuple[str, str]]()

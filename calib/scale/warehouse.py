@@ -19,7 +19,6 @@ from calib.scale.summary import Summary
 
 #: Columns of the result of the query.
 COLUMNS = ("predicted", "true_class", "cell", "outcome", "n", "score_units", "square_units", "log_loss")
-
 #: Types of each dialect for 64-bit numbers, and for whole numbers that hold sums of units.
 _TYPES = {
     "duckdb": ("DOUBLE", "BIGINT"),

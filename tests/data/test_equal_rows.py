@@ -21,7 +21,7 @@ from calib.data.equal_rows import MAX_KEYS, exact_copies, overlap, smallest_keys
 from calib.data.splits import ID
 from calib.evidence.rows import as_evidence
 from calib.files.saved import dumps, loads
-from calib.files.saved.origin import FittedOn
+from calib.files.saved.document import FittedOn
 
 
 def drawn(n_samples: int, seed: int = 0, n_classes: int = 4, decimals: int | None = None) -> Predictions:

@@ -21,7 +21,6 @@ from calib.base.exceptions import CalibratorFileError
 LARGEST = 2**62
 #: Half of a character, which no file, page or figure can hold.
 SURROGATE = re.compile("[\ud800-\udfff]")
-
 #: Sizes by name as read so far: "L" is the number of classes.
 Sizes = dict[str, int]
 
@@ -159,10 +158,8 @@ class Maybe:
 
 
 FLAG = Scalar("true or false", lambda value: type(value) is bool, {"type": "boolean"}, bool)
-
 #: A value that is checked elsewhere.
 ANY = Scalar("anything", lambda value: True, {}, lambda value: value)
-
 #: A seed; generators, whose state says nothing about the fit, are written as null.
 SEED = Maybe(
     replace(whole(0), encode=lambda seed: int(seed) if isinstance(seed, (int, np.integer)) else None)

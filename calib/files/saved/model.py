@@ -122,7 +122,6 @@ def load_model(file: str | os.PathLike[str] | BinaryIO, *, trusted: Sequence[str
 
 
 def _classifiers(data: bytes, members: Members, trusted: Sequence[str]) -> dict[str, Any]:
-    """Return what skops builds of a member, of trusted types alone."""
     with open_archive(io.BytesIO(data), "model file") as archive:
         inner = Members(archive, members.stored, members.limits, "model file")
         inner.tighten()

@@ -82,13 +82,6 @@ class Layout:
 Layouts = Mapping[str, Layout]
 
 
-def layout_named(name: Any, layouts: Layouts, where: str) -> Layout:
-    """Return the layout of the type that a file names, or raise `CalibratorFileError`."""
-    if not isinstance(name, str) or name not in layouts:
-        raise mismatch(where, "one of " + ", ".join(layouts), name)
-    return layouts[name]
-
-
 def layout_of(calibrator: BaseEstimator, layouts: Layouts) -> Layout:
     """Return the layout of an object's exact type, or raise `CalibratorFileError`."""
     layout = layouts.get(type(calibrator).__name__)
@@ -102,7 +95,7 @@ def layout_of(calibrator: BaseEstimator, layouts: Layouts) -> Layout:
 
 @dataclass(frozen=True)
 class OneOf:
-    """An object inside a calibrator, of one of a few types: {type, params} and, if fitted, state."""
+    """A calibrator, or an object inside one, of a few types: {type, params} and, if fitted, state."""
 
     layouts: Layouts
     fitted: bool = False
@@ -116,11 +109,14 @@ class OneOf:
 
     def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
         closed(value, ("type", "params", "state") if self.fitted else ("type", "params"), where)
-        layout = layout_named(value["type"], self.layouts, f"{where}.type")
-        params = layout.params.decode(value["params"], f"{where}.params", sizes)
+        name, prefix = value["type"], where and f"{where}."
+        if not isinstance(name, str) or name not in self.layouts:
+            raise mismatch(f"{prefix}type", "one of " + ", ".join(self.layouts), name)
+        layout = self.layouts[name]
+        params = layout.params.decode(value["params"], f"{prefix}params", sizes)
         if not self.fitted:
             return layout.make(**params)
-        return layout.decode_state(params, value["state"], f"{where}.state", sizes)
+        return layout.decode_state(params, value["state"], f"{prefix}state", sizes)
 
 
 def _check_histogram(binning: HistogramBinning, where: str, sizes: Sizes) -> None:
@@ -201,10 +197,8 @@ def _layouts(methods: Mapping[str, CatalogueEntry], rows: Mapping[str, tuple[Any
 #: Largest weight or bias: fitted ones are below 1e6, and no product overflows.
 _MAX_WEIGHT = 1e12
 _WEIGHT = real(-_MAX_WEIGHT, _MAX_WEIGHT)
-
 #: Weight of a ridge, or the word for a choice by cross-validation.
 _RIDGE = either(real(0.0), choice(CROSS_VALIDATED))
-
 #: What top-label calibration conditions on.
 _CONDITION = choice("class", "group")
 
@@ -217,7 +211,6 @@ _FULL: dict[str, Field] = {
 }
 _STRUCTURED: dict[str, Field] = {**_SCALING, "temperature_": _TEMPERATURE, "n_samples_": whole(size="n")}
 _CELLS: dict[str, Field] = {"n_classes_": whole(3, 2**31, size="L"), "n_bins_": whole(1, size="B")}
-
 #: Binary calibrators: score in [0, 1] to probability of one event.
 _BINARY = _layouts(
     BINARY,
