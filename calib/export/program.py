@@ -127,11 +127,6 @@ class Program:
         if function in ("take", "along"):
             kind = operands[0].kind
         name = f"v{len(self.steps)}"
-        self.steps.append(
-            (
-                function,
-                name,
-                *(operand.name if isinstance(operand, Value) else operand for operand in operands),
-            )
-        )
+        given = [operand.name if isinstance(operand, Value) else operand for operand in operands]
+        self.steps.append((function, name, *given))
         return Value(self, name, _KINDS.get(function, kind))

@@ -28,8 +28,7 @@ from calib.data.predictions import (
 )
 from calib.files.readers.arrow import table_of_batch
 from calib.files.saved.document import aligned, dumps
-from calib.scale.batches import SAMPLE, Batch, BatchReader, decide
-from calib.scale.partial import read_batches
+from calib.scale.batches import SAMPLE, Batch, BatchReader, decide, read_batches
 from calib.scale.parts import Part, Paths, find_files, find_parts, first_rows
 from calib.scale.scan import Progress, timed
 

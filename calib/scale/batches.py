@@ -7,7 +7,7 @@ rows with it. So no Python object is made for a row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -451,3 +451,35 @@ def _with_model(table: Table, given: Given, by: Sequence[str], labelled: bool) -
 def in_order(words: Sequence[str]) -> tuple[str, ...]:
     """Return names of classes in the order in which calib numbers them: numbers by size, then texts."""
     return classes_in(np.array(list(words), dtype=object))
+
+
+def placed_fault(where: str, fault: Fault, first: int) -> str:
+    """Return a fault of a batch with its place; `first` is the row that the batch starts with."""
+    more = "" if fault.count == 1 else f"; {fault.count:,} such rows in this batch"
+    return f"{where}, row {first + fault.row}: {fault.message} ({fault.code}{more})"
+
+
+def read_batches(
+    batches: Iterable[pa.RecordBatch],
+    reader: BatchReader,
+    where: str,
+    first: int = 0,
+    *,
+    drop: bool = False,
+) -> Iterator[tuple[int, pa.RecordBatch, Batch]]:
+    """Yield each batch with its first row and its usable rows.
+
+    Raises
+    ------
+    InputError
+        If a row cannot be used, unless such rows `drop` out; the message names the first and `where` it is.
+    """
+    for batch in batches:
+        if batch.num_rows:
+            rows = reader.read(batch)
+            for fault in rows.faults if not drop else ():
+                raise InputError(
+                    f"{placed_fault(where, fault, first)}. Correct the rows, or have them left out"
+                )
+            yield first, batch, rows
+            first += batch.num_rows

@@ -26,8 +26,7 @@ from calib.files.saved.fields import ANY, Array, Field, Listed, Record, choice, 
 from calib.files.saved.fields import whole as whole_number
 from calib.files.saved.members import EXPANSION, FREE_BYTES, tightened
 from calib.scale.batches import STREAMED
-from calib.scale.partial import MOST_GROUPS
-from calib.scale.summary import Summary
+from calib.scale.summary import MOST_GROUPS, Summary
 
 FORMAT = "calib-summary"
 VERSION = 1

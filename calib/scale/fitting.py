@@ -35,9 +35,8 @@ from calib.calibrators.scaling import (
 from calib.calibrators.softmax_fit import DiagonalMap
 from calib.data.matrices import row_max
 from calib.files.saved.document import FittedOn, today
-from calib.scale.batches import Batch, BatchReader, in_order
+from calib.scale.batches import Batch, BatchReader, in_order, read_batches
 from calib.scale.engines import Engine
-from calib.scale.partial import read_batches
 from calib.scale.parts import Part, Paths
 from calib.scale.scan import NO_ROWS, Progress, Scan
 
@@ -222,13 +221,10 @@ def _joined(found: Sequence[_Found], names: tuple[str, ...] | None) -> _Found:
     every = dict.fromkeys(name for part in found for name in part.classes)
     classes = names if names is not None else in_order([name for name in every if name]) or ("",)
     groups = tuple(sorted({name for part in found for name in part.groups}))
-    class_of = {name: code for code, name in enumerate(classes)}
-    group_of = {name: code for code, name in enumerate(groups)}
     moved = []
     for part in found:
-        class_code = np.array([class_of.get(name, 0) for name in part.classes] or [0], dtype=np.int64)
-        group_code = np.array([group_of[name] for name in part.groups], dtype=np.int64)
-        key = part.counts["key"].to_numpy()
+        class_code = np.maximum(pd.Index(classes).get_indexer(pd.Index(part.classes)), 0)
+        group_code, key = pd.Index(groups).get_indexer(pd.Index(part.groups)), part.counts["key"].to_numpy()
         key = group_code[key // SHIFT] * len(classes) + class_code[key % SHIFT]
         moved.append(part.counts.assign(key=key))
     return _Found(classes, groups, added_counts(pd.concat(moved)), sum(part.n_rows for part in found))

@@ -8,21 +8,32 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from calib.base.exceptions import InputError
 from calib.base.parallel import WORKERS
 from calib.data.validation import check_choice, check_count
-from calib.files.readers.arrow import is_text
-from calib.scale.batches import SAMPLE, BatchReader, check_streamed, decide
+from calib.evidence.sums import SummedRows
+from calib.files.findings.examination import examine
+from calib.files.findings.labels import shuffled_words
+from calib.files.readers.arrow import is_text, table_of_batch
+from calib.scale.batches import SAMPLE, BatchReader, check_streamed, decide, placed_fault, read_batches
 from calib.scale.engines import Engine, Found, Threads
 from calib.scale.files import dumps, load
-from calib.scale.partial import combined, examined, listed, placed_fault, read_batches, shuffled, sums_of
 from calib.scale.parts import Part, Paths, find_files, find_parts, first_rows
-from calib.scale.summary import Summary, Sums
+from calib.scale.summary import Summary, Sums, combined, sums_of
 
 #: Called with the share of the rows that are done, and words on their number, speed and the time left.
 Progress = Callable[[float, str], None]
+#: Rows examined at the start of each file and every `EVERY` rows.
+EXAMINED, EVERY = 4_000, 1_000_000
+OF_SOME_ROWS = (
+    *("sigmoid_scores", "one_hot", "saturated", "few_distinct"),
+    *("labels_one_based", "columns_disagree", "column_order", "labels_shuffled"),
+)
+#: Most findings of a code whose places are listed; further findings are counted.
+MOST_ALIKE = 10
 #: The error if no row is left to sum.
 NO_ROWS = "no row can be used: all are of another part, without an answer, or faulty"
 
@@ -137,7 +148,7 @@ def summarize(
         raise InputError(NO_ROWS)
     source = ", ".join(dict.fromkeys(piece.path for piece in scan.parts))[:1000]
     parts = tuple(sorted(digests))
-    return replace(total.summary(), parts=parts, findings=listed(findings), source=source)
+    return replace(total.summary(), parts=parts, findings=_listed(findings), source=source)
 
 
 def _sum_part(
@@ -148,10 +159,51 @@ def _sum_part(
     for row, batch, rows in read_batches(batches, reader, part.name, part.first, drop=drop):
         total.merge(sums_of(rows, reader.kind, class_wise=class_wise, by=reader.by))
         found += [(fault.code, placed_fault(part.name, fault, row)) for fault in rows.faults]
-        found += examined(batch, part.name, row)
+        found += _examined(batch, part.name, row)
     if total.n_samples and "labels_shuffled" not in dict(found):
-        found += shuffled(total.summary(), part.name)
+        found += _shuffled(total.summary(), part.name)
     return total, found
+
+
+def _examined(batch: pa.RecordBatch, where: str, first: int = 0) -> list[tuple[str, str]]:
+    """Return the findings of the rows that are examined; the batch begins with row `first` of the file."""
+    start = -first % EVERY
+    if start >= batch.num_rows:
+        return []
+    start = max(min(start, batch.num_rows - EXAMINED), 0)
+    some, first = batch.slice(start, EXAMINED), first + start
+    which = f"{some.num_rows:,} rows" + (f" from row {first:,}" if first else "")
+    which = which if first else f"the first {which}"
+    lines = []
+    for found in examine(table_of_batch(some)).findings:
+        if found.code in OF_SOME_ROWS:
+            row = first + (int(found.rows[0]) if len(found.rows) else 0)
+            lines.append((found.code, f"{where}, row {row}, of {which}: {found.message} ({found.code})"))
+    return lines
+
+
+def _shuffled(sums: SummedRows, where: str) -> list[tuple[str, str]]:
+    """Return the finding on the order of all rows of a part, if labels look shuffled."""
+    if sums.kind != "vectors" or not sums.n_samples:
+        return []
+    cells = sums.top
+    confidence = float(cells.total("score").sum() / cells.total("weight").sum())
+    right = int(cells.count[cells.outcome == 1].sum())
+    words = shuffled_words(sums.predicted.astype(np.float64), sums.true_rows, right, confidence)
+    return [] if words is None else [("labels_shuffled", f"{where}: {words} (labels_shuffled)")]
+
+
+def _listed(found: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Return the lines of findings, given with their codes, and how many more of a kind there are."""
+    by_code: dict[str, list[str]] = {}
+    for code, line in found:
+        by_code.setdefault(code, []).append(line)
+    lines = []
+    for code, each in by_code.items():
+        lines += each[:MOST_ALIKE]
+        if len(each) > MOST_ALIKE:
+            lines.append(f"and {len(each) - MOST_ALIKE:,} more findings of this kind ({code})")
+    return tuple(lines)
 
 
 def summarize_spark(frame: Any, *, class_wise: bool = False, **options: Any) -> Summary:
@@ -188,7 +240,7 @@ def summarize_spark(frame: Any, *, class_wise: bool = False, **options: Any) -> 
         raise InputError("no row can be used: all are of another part, or without an answer")
     summaries = [load(bytes(part["sums"])) for part in parts]
     digests = sorted(part for summary in summaries for part in summary.parts)
-    found = tuple(line for _, line in examined(first[0], "the data frame"))
+    found = tuple(line for _, line in _examined(first[0], "the data frame"))
     return Summary.of(combined(summaries), tuple(digests), found, "a Spark data frame")
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -16,14 +18,17 @@ from calib.data.kinds import kind_of
 from calib.data.matrices import digest_of
 from calib.data.notions import Notion
 from calib.data.predictions import Predictions, TopLabelPrediction, names_given
+from calib.evidence.cell_sums import CellSums, added, cell_sums, exact_units, integer_pair, two_sum
 from calib.evidence.reductions import event_scores, n_classes_of, outcomes_of, top_label
+from calib.evidence.row_scores import TINY
 from calib.evidence.rows import known_rows
-from calib.evidence.sums import SummedRows
+from calib.evidence.sums import LOSSES, SummedRows
 from calib.files.findings.rows import class_faults
-from calib.scale.batches import Batch, check_streamed
-from calib.scale.partial import check_alike, combined, sums_of
+from calib.scale.batches import BLOCK, Batch, check_streamed, in_order
 from calib.stats.measures import MEASURES
 
+#: Most groups of a column of `by`: a column of more values holds ids.
+MOST_GROUPS = 10_000
 #: Sums that are collected before they are added up: adding several at a time is faster.
 MAX_KEPT = 16
 
@@ -245,3 +250,151 @@ class Sums:
         self._kept = [combined(self._kept)]
         (total,) = self._kept
         return Summary.of(total, (total.fingerprint,))
+
+
+def sums_of(rows: Batch, kind: str, *, class_wise: bool = False, by: Sequence[str] = ()) -> SummedRows:
+    """Return the sums over the usable rows of a batch of a kind; `by` names its columns of groups."""
+    starts = range(0, max(rows.n_rows, 1), BLOCK)
+    sums = combined(
+        _block_sums(rows.at(slice(start, start + BLOCK)), kind, class_wise, by) for start in starts
+    )
+    n_faulty = sum(fault.count for fault in rows.faults)
+    return replace(sums, n_abstained=rows.n_abstained, n_faulty=n_faulty)
+
+
+def _block_sums(rows: Batch, kind: str, class_wise: bool, by: Sequence[str]) -> SummedRows:
+    """Add up rows few enough for the cache, and many enough for threads not to wait."""
+    names, score, weights, outcome = rows.names, rows.score, rows.weights, rows.outcome
+    events: list[CellSums] = []
+    for code, column in enumerate(rows.columns if class_wise else ()):
+        capped = np.minimum(column, column.dtype.type(1.0))
+        events.append(cell_sums(1, None, capped, rows.label == code, weights).with_keys([code]))
+    n_keys, key = (len(names), rows.predicted) if kind in ("vectors", "top-label") else (1, None)
+    if kind == "vectors":
+        losses = _vector_losses(rows.columns, score, rows.label, outcome)
+    else:
+        p = score.astype(np.float64)
+        logs = _minus_log(np.where(outcome, p, 1.0 - p))
+        right = (p > 0.5) == outcome if kind == "binary" else outcome
+        losses = {"accuracy": right, "brier": (p - outcome) ** 2, "log_loss": logs, "event_log_loss": logs}
+    return SummedRows(
+        kind=kind,
+        class_names=names,
+        n_samples=rows.n_rows,
+        n_abstained=0,
+        n_faulty=0,
+        top=cell_sums(n_keys, key, score, outcome, weights),
+        class_wise=added(events) if class_wise else None,
+        by={
+            name: (groups, cell_sums(len(groups), codes, score, outcome, weights))
+            for name, (codes, groups) in zip(by, rows.groups, strict=True)
+        },
+        true_rows=np.bincount(rows.label[rows.label >= 0], minlength=len(names))[: len(names)],
+        losses={name: _total(values, weights) for name, values in losses.items()},
+    )
+
+
+def _vector_losses(
+    columns: Sequence[np.ndarray], score: np.ndarray, label: np.ndarray, outcome: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Return the values of a block's rows whose means are the `LOSSES` of sums (`calib.evidence.sums`)."""
+    squares, exact = np.zeros(len(score)), np.empty(len(score))
+    for column in columns:
+        np.copyto(exact, column)
+        exact *= exact
+        squares += exact
+    at_true = score.astype(np.float64)  # if the predicted class is true, as in most rows
+    wrong = np.flatnonzero(~outcome)
+    missed = at_true[wrong]
+    at_true[wrong] = np.concatenate(columns).take(label[wrong].astype(np.intp) * len(score) + wrong)
+    logs = _minus_log(at_true)
+    events = logs.copy()
+    events[wrong] = _minus_log(1.0 - missed)
+    at_true *= -2.0
+    at_true += squares
+    at_true += 1.0
+    return {"accuracy": outcome, "brier": at_true, "log_loss": logs, "event_log_loss": events}
+
+
+def _minus_log(chance: np.ndarray) -> np.ndarray:
+    logs = np.maximum(chance, TINY)
+    np.log(logs, out=logs)
+    return np.negative(logs, out=logs)
+
+
+def _total(values: np.ndarray, weights: np.ndarray | None) -> tuple[float, float]:
+    """Add up values of each row: exactly, in whole units, if rows are unweighted."""
+    if weights is not None:
+        return float(weights @ values), 0.0
+    if values.dtype == bool:
+        return float(np.count_nonzero(values)), 0.0
+    return integer_pair(exact_units(values))
+
+
+def combined(parts: Iterable[SummedRows]) -> SummedRows:
+    """Add up sums; classes and groups that rows name are in the order of their names."""
+    every = list(parts)
+    first = every[0]
+    for other in every[1:]:
+        check_alike(first, other)
+    names = first.class_names
+    if first.kind == "top-label":
+        rows = [zip(part.class_names, (part.true + part.predicted).tolist(), strict=True) for part in every]
+        names = in_order(list(dict.fromkeys(name for part in rows for name, n_rows in part if n_rows)))
+    by = {}
+    for column in first.by:
+        groups = sorted({name for part in every for name in part.by[column][0]})
+        check_groups(column, len(groups))
+        moved = [_with_names(cells, held, groups) for held, cells in (part.by[column] for part in every)]
+        by[column] = tuple(groups), added(moved)
+    losses: dict[str, Any] = dict.fromkeys(LOSSES, (0.0, 0.0))
+    true: Counter[str] = Counter()
+    for part in every:
+        true.update(dict(zip(part.class_names, part.true.tolist(), strict=True)))
+        for name, pair in part.losses.items():
+            high, low = two_sum(*(np.array(loss) for loss in (*losses[name], *pair)))
+            losses[name] = float(high), float(low)
+    class_wise = [part.class_wise for part in every if part.class_wise is not None]
+    return SummedRows(
+        kind=first.kind,
+        class_names=names,
+        n_samples=sum(part.n_samples for part in every),
+        n_abstained=sum(part.n_abstained for part in every),
+        n_faulty=sum(part.n_faulty for part in every),
+        top=added([_with_names(part.top, part.class_names, names) for part in every]),
+        class_wise=added(class_wise) if class_wise else None,
+        by=by,
+        true_rows=np.array([true[name] for name in names], dtype=np.int64),
+        losses=losses,
+    )
+
+
+def _with_names(cells: CellSums, held: Sequence[str], names: Sequence[str]) -> CellSums:
+    """Return sums by the names that are held as sums by `names`, which are all that occur."""
+    if tuple(held) == tuple(names):
+        return cells
+    place = {name: code for code, name in enumerate(names)}
+    return cells.with_keys(np.array([place.get(name, -1) for name in held], dtype=np.int64))
+
+
+def check_groups(column: str, n_groups: int) -> None:
+    if n_groups > MOST_GROUPS:
+        raise InputError(
+            f"column {column!r} has more than {MOST_GROUPS:,} groups; give a column with fewer values, such "
+            "as a site or a month"
+        )
+
+
+def check_alike(first: SummedRows, other: SummedRows) -> None:
+    def described(part: SummedRows) -> dict[str, Any]:
+        return {
+            "kind": part.kind,
+            "classes": part.class_names if part.kind in ("vectors", "binary") else None,
+            "weights": "with" if part.is_weighted else "without",
+            "class-wise sums": "with" if part.class_wise is not None else "without",
+            "groups of the columns": tuple(part.by),
+        }
+
+    for what, value in described(first).items():
+        if (found := described(other)[what]) != value:
+            raise InputError(f"summaries that differ in their {what} do not add up: {value} and {found}")

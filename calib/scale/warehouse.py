@@ -14,8 +14,7 @@ from calib.evidence.row_scores import TINY
 from calib.evidence.sums import LOSSES, SummedRows
 from calib.files.readers.tables import as_keys, table_from_frame
 from calib.scale.batches import in_order
-from calib.scale.partial import combined
-from calib.scale.summary import Summary
+from calib.scale.summary import Summary, combined
 
 #: Columns of the result of the query.
 COLUMNS = ("predicted", "true_class", "cell", "outcome", "n", "score_units", "square_units", "log_loss")

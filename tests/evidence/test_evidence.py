@@ -12,7 +12,7 @@ import calib
 from calib import BinaryPrediction, ConfidencePrediction, InputError, Predictions, TopLabelPrediction
 from calib.evidence.rows import as_evidence
 from calib.scale.batches import decide
-from calib.scale.partial import combined, sums_of
+from calib.scale.summary import combined, sums_of
 from calib.stats import problem_floors
 from calib.stats.bands import consistency_band
 from calib.stats.intervals import interval_needs_rows, measure_interval

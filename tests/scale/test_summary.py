@@ -26,8 +26,8 @@ from calib.evidence.sampling import draw_sums
 from calib.scale.batches import decide
 from calib.scale.engines import Threads
 from calib.scale.files import HEAD, MOST_VALUES, dumps
-from calib.scale.partial import combined, sums_of
 from calib.scale.scan import Scan
+from calib.scale.summary import combined, sums_of
 from calib.stats import consistency_band
 from calib.stats.intervals import measure_interval
 from calib.stats.measures import MEASURES
@@ -401,8 +401,8 @@ def test_models_that_follow_the_first_rows_are_not_pooled(rows, tmp_path):
 
 
 def test_doctor_examines_rows_in_the_middle_of_a_file(rows, tmp_path, monkeypatch):
-    monkeypatch.setattr("calib.scale.partial.EVERY", 500)
-    monkeypatch.setattr("calib.scale.partial.EXAMINED", 200)
+    monkeypatch.setattr("calib.scale.scan.EVERY", 500)
+    monkeypatch.setattr("calib.scale.scan.EXAMINED", 200)
     proba, labels = rows[0][:2_000].copy(), rows[1][:2_000]
     proba[900:1_300] = proba[900:1_300] == proba[900:1_300].max(axis=1, keepdims=True)
     file = tmp_path / "rows.parquet"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -127,29 +126,23 @@ def _classifiers(data: bytes, members: Members, trusted: Sequence[str]) -> dict[
         inner.tighten()
         inner.read_json("schema.json")
     skops = _skops()
-    with _refuse_unbuildable():
+    found: Any = None
+    try:
         unknown = sorted(set(skops.get_untrusted_types(data=data)) - set(trusted))
+        if not unknown:
+            found = skops.loads(data, trusted=list(trusted))
+    except Exception as error:  # any that skops or the constructors in a damaged file raise
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
+        raise CalibratorFileError(f"model file: its classifiers cannot be built ({reason})") from None
     if unknown:
         raise InputError(
             f"the classifier in the file has types that are not trusted: {', '.join(unknown)}; if you know "
             f"them, pass trusted={unknown!r}"
         )
-    with _refuse_unbuildable():
-        found = skops.loads(data, trusted=list(trusted))
     is_whole = isinstance(found, dict) and set(found) == {"estimator", "fitted", "classes"}
     if not is_whole or type(found["fitted"]) is not list or np.ndim(found["classes"]) != 1:
         raise CalibratorFileError("model file: classifiers.skops does not hold the classifiers of a model")
     return found
-
-
-@contextmanager
-def _refuse_unbuildable() -> Iterator[None]:
-    """Turn what skops and the constructors of a damaged file raise, which is any error, into one."""
-    try:
-        yield
-    except Exception as error:
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
-        raise CalibratorFileError(f"model file: its classifiers cannot be built ({reason})") from None
 
 
 def _plain(value: Any) -> Any:

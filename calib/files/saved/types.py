@@ -205,10 +205,8 @@ _CONDITION = choice("class", "group")
 _CLASSES = whole(2, 2**31, size="L")
 _SCALING: dict[str, Field] = {"n_classes_": _CLASSES, "floor_": real(LEAST_FLOOR, MOST_FLOOR)}
 _TEMPERATURE = real(0.001, 1_000.0)
-_FULL: dict[str, Field] = {
-    "weights_": Array(("L", "L"), -_MAX_WEIGHT, _MAX_WEIGHT),
-    "biases_": Array(("L",), -_MAX_WEIGHT, _MAX_WEIGHT),
-}
+_BY_CLASS = Array(("L",), -_MAX_WEIGHT, _MAX_WEIGHT)
+_FULL: dict[str, Field] = {"weights_": Array(("L", "L"), -_MAX_WEIGHT, _MAX_WEIGHT), "biases_": _BY_CLASS}
 _STRUCTURED: dict[str, Field] = {**_SCALING, "temperature_": _TEMPERATURE, "n_samples_": whole(size="n")}
 _CELLS: dict[str, Field] = {"n_classes_": whole(3, 2**31, size="L"), "n_bins_": whole(1, size="B")}
 #: Binary calibrators: score in [0, 1] to probability of one event.
@@ -300,15 +298,14 @@ _VECTOR = _layouts(
             {"l2": _RIDGE},
             {
                 **_SCALING,
-                "weights_": Array(("L-1",), -_MAX_WEIGHT, _MAX_WEIGHT),
-                "biases_": Array(("L-1",), -_MAX_WEIGHT, _MAX_WEIGHT),
+                **dict.fromkeys(("weights_", "biases_"), Array(("L-1",), -_MAX_WEIGHT, _MAX_WEIGHT)),
                 "ridge_": real(0.0),
             },
             _check_ridge,
         ),
         "top-versus-all": (
             {"l2": real(0.0)},
-            {**_SCALING, "weights_": Array(("L",), -_MAX_WEIGHT, _MAX_WEIGHT)},
+            {**_SCALING, "weights_": _BY_CLASS},
         ),
         "dirichlet": (
             {"l2": _RIDGE, "off_diagonal": _RIDGE},
@@ -322,11 +319,7 @@ _VECTOR = _layouts(
         ),
         "structured-vector": (
             dict.fromkeys(("lambda_intercept", "lambda_diagonal"), real(0.0)),
-            {
-                **_STRUCTURED,
-                "weights_": Array(("L",), -_MAX_WEIGHT, _MAX_WEIGHT),
-                "biases_": Array(("L",), -_MAX_WEIGHT, _MAX_WEIGHT),
-            },
+            {**_STRUCTURED, "weights_": _BY_CLASS, "biases_": _BY_CLASS},
         ),
         "structured-matrix": (
             dict.fromkeys(("lambda_intercept", "lambda_diagonal", "lambda_off_diagonal"), real(0.0)),
