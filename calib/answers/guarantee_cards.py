@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -238,15 +239,8 @@ class GuaranteeCard(Result):
         """State the promise, or why there is none; `strong` formats the bounds: "**{}**" for Markdown."""
         if not self.applies:
             return f"No guarantee: {self.why_not}."
-        first, second, reach, expected = (
-            strong.format(f"{bound:.3f}")
-            for bound in (
-                self.worst_marginal,
-                self.worst_conditional,
-                self.worst_reach,
-                self.worst_expected_ece,
-            )
-        )
+        worst = self.worst_marginal, self.worst_conditional, self.worst_reach, self.worst_expected_ece
+        first, second, reach, expected = (strong.format(f"{bound:.3f}") for bound in worst)
         at_once, together = self._scope()
         fixed = "The expected error"
         if self.choices > 1:
@@ -255,11 +249,9 @@ class GuaranteeCard(Result):
                 "failure is divided among them."
             )
             fixed += " of one chosen before the labels were seen"
-        void = (
-            f" For {int(self.void.sum()):,} of {len(self.void):,} problems {self.void_because}."
-            if self.void.any()
-            else ""
-        )
+        void = ""
+        if n_void := int(self.void.sum()):
+            void = f" For {n_void:,} of {len(self.void):,} problems {self.void_because}."
         return (
             f"With probability at least {1 - self.alpha:.0%}, whatever the distribution of the data, the "
             f"calibrated score is within {first} (\u03b5\u2081) of the truth for a new row. With the "
@@ -271,24 +263,17 @@ class GuaranteeCard(Result):
 
     def _scope(self) -> tuple[str, str]:
         """Say which values a statement covers together, and what holds for all claims together."""
-        if self.notion == "class-wise":
-            scope, many = "every calibrated value of one class", "classes"
-        elif self.notion in TOP_K_NOTIONS:
-            scope, many = "every calibrated value of one rank", "ranks"
-        else:
+        if self.notion != "class-wise" and self.notion not in TOP_K_NOTIONS:
             return "every calibrated value", ""
+        claim, many = ("class", "classes") if self.notion == "class-wise" else ("rank", "ranks")
+        scope = f"every calibrated value of one {claim}"
         claims = len(np.unique(self.rank[np.isfinite(self.conditional)]))
-        failing = claims * self.alpha
         if claims == 1:
             return scope, ""
-        consequence = (
-            "which promises nothing" if failing >= 1 else f"so it holds with at least {1 - failing:.0%}"
-        )
-        return (
-            scope,
-            f" For all {claims:,} {many} at once the chances of failure add up to {failing:.0%}, "
-            f"{consequence}.",
-        )
+        failing = claims * self.alpha
+        holds = "which promises nothing" if failing >= 1 else f"so it holds with at least {1 - failing:.0%}"
+        every = f"For all {claims:,} {many} at once the chances of failure add up to {failing:.0%}"
+        return scope, f" {every}, {holds}."
 
     def frame(self) -> pd.DataFrame:
         """Return one row per problem."""
@@ -351,20 +336,16 @@ def guarantee_card(
     why_not = _why_no_guarantee(calibrator)
     shape = calibrator.shape_
     n_problems = shape.n_problems
-    n_bins, points = np.zeros(n_problems, dtype=np.int64), np.zeros(n_problems, dtype=np.int64)
-    fell_back = {fallback.problem for fallback in calibrator.fallbacks_}
+    n_bins, points = np.zeros((2, n_problems), dtype=np.int64)
     void = np.zeros(n_problems, dtype=bool)
-    binned: list[tuple[int, HistogramBinning]] = []
-    if not why_not:
-        for index, fitted in enumerate(calibrator.calibrators_):
-            if fitted is not None and index not in fell_back and fitted.counts_.min() >= 2:
-                n_bins[index], points[index] = len(fitted.counts_), fitted.counts_.min()
-                void[index] = bool(fitted.misplaced_) or _is_weighted(fitted)
-                binned.append((index, fitted))
+    binned = {} if why_not else _own_bins(calibrator)
+    for index, fitted in binned.items():
+        n_bins[index], points[index] = len(fitted.counts_), fitted.counts_.min()
+        void[index] = bool(fitted.misplaced_) or _is_weighted(fitted)
     covered = (points > 0) & ~void
     void_because = ""
     if void.any():
-        void_because = WEIGHTED if any(_is_weighted(fitted) for _, fitted in binned) else VOID
+        void_because = WEIGHTED if any(map(_is_weighted, binned.values())) else VOID
     if not why_not and not covered.any():
         why_not = void_because or "no class has enough calibration rows for one bin"
     problem = np.arange(n_problems)
@@ -372,23 +353,15 @@ def guarantee_card(
     groups = np.array([*getattr(calibrator, "groups_", ()), ""], dtype=object)
     together = np.bincount(rank, weights=np.where(covered, n_bins, 0))[rank]
     k = np.where(covered, points, 2)
-    binary = calibrator.binary_calibrator
-    randomized = getattr(binary, "ties", "group") == "randomize"
-    delta = binary.delta if randomized else 0.0
-    entries = calibrator.n_points_
+    delta = calibrator.binary_calibrator.delta if _is_randomized(calibrator) else 0.0
+    entries = np.asarray(calibrator.n_points_)
     bounds = (
         deviation(2.0 / each, k) + delta,
         deviation(np.maximum(2.0 * together / each, 1.0), k) + delta,
         np.sqrt(1.0 / (2.0 * k)) + delta,
     )
     marginal, conditional, expected = (np.where(covered, bound, np.nan) for bound in bounds)
-    exact = all(fitted.cut_at_points for index, fitted in binned if covered[index])
-    ties = CUTS if exact else GROUPED_TIES
-    if randomized and not exact:
-        recorded = all(fitted.misplaced_ is not None for _, fitted in binned)
-        ties = RANDOMIZED_TIES if recorded else UNKNOWN_TIES
-    halfway = any(fitted.left_out_ is None for _, fitted in binned)
-    further = (*((HALFWAY,) if halfway else ()), *((GROUPS,) if calibrator.has_groups else ()), ties)
+    kept = {index: fitted for index, fitted in binned.items() if covered[index]}
     return GuaranteeCard(
         notion=calibrator.notion,
         alpha=float(alpha),
@@ -399,51 +372,66 @@ def guarantee_card(
         label=shape.labels_of(problem),
         rank=rank,
         group=groups[shape.groups_of(problem)],
-        n_points=np.asarray(entries),
+        n_points=entries,
         n_bins=n_bins,
         points_per_bin=points,
         marginal=marginal,
         conditional=conditional,
         expected_ece=expected,
         errors=_error_bounds(calibrator, binned, why_not, each, delta),
-        bins=_bin_intervals(
-            [(index, fitted) for index, fitted in binned if covered[index]],
-            shape,
-            each / np.maximum(together, 1),
-            delta,
-        ),
+        bins=_bin_intervals(kept, shape, each / np.maximum(together, 1), delta),
         void=void,
         void_because=void_because,
         covered=float(entries[covered].sum() / entries.sum()),
-        assumptions=(*(line.format(chosen=CHOSEN[choices > 1]) for line in ASSUMPTIONS), *further),
+        assumptions=_assumptions(calibrator, binned, kept, choices),
     )
+
+
+def _own_bins(calibrator: MulticlassToBinary) -> dict[int, HistogramBinning]:
+    fell_back = {fallback.problem for fallback in calibrator.fallbacks_}
+    return {
+        index: fitted
+        for index, fitted in enumerate(calibrator.calibrators_)
+        if fitted is not None and index not in fell_back and fitted.counts_.min() >= 2
+    }
+
+
+def _is_randomized(calibrator: MulticlassToBinary) -> bool:
+    return getattr(calibrator.binary_calibrator, "ties", "group") == "randomize"
+
+
+def _assumptions(
+    calibrator: MulticlassToBinary,
+    binned: Mapping[int, HistogramBinning],
+    kept: Mapping[int, HistogramBinning],
+    choices: int,
+) -> tuple[str, ...]:
+    halfway = any(fitted.left_out_ is None for fitted in binned.values())
+    ties = CUTS
+    if not all(fitted.cut_at_points for fitted in kept.values()):
+        recorded = all(fitted.misplaced_ is not None for fitted in binned.values())
+        randomized = RANDOMIZED_TIES if recorded else UNKNOWN_TIES
+        ties = randomized if _is_randomized(calibrator) else GROUPED_TIES
+    always = (line.format(chosen=CHOSEN[choices > 1]) for line in ASSUMPTIONS)
+    return (*always, *[HALFWAY] * halfway, *[GROUPS] * calibrator.has_groups, ties)
 
 
 def _bin_intervals(
-    binned: list[tuple[int, HistogramBinning]], shape: NotionShape, alpha: np.ndarray, delta: float
+    kept: Mapping[int, HistogramBinning], shape: NotionShape, alpha: np.ndarray, delta: float
 ) -> BinIntervals:
     """Return the intervals of the bins of covered problems; `alpha` is the share of each problem's bins."""
-    counts = [fitted.counts_ for _, fitted in binned]
-    problem = np.repeat([index for index, _ in binned], [len(count) for count in counts]).astype(np.int64)
-    count = np.concatenate([np.empty(0, dtype=np.int64), *counts])
-    value = np.concatenate([np.empty(0), *(fitted.values_ for _, fitted in binned)])
-    happened = [_happened(fitted, delta) for _, fitted in binned]
-    fewest, most = np.concatenate([np.empty((2, 0)), *happened], axis=1)
-    rows = np.concatenate([np.empty(0, dtype=np.int64), *(fitted.inside_ for _, fitted in binned)])
-    # Without a cut at a point that the mean leaves out, any row of a bin may be its boundary.
-    boundary = np.repeat([not fitted.cut_at_points for _, fitted in binned], [len(each) for each in counts])
-    rows = rows - boundary
+    columns = [np.empty((7, 0))]
+    for index, fitted in kept.items():
+        # Without a cut at a point that the mean leaves out, any row of a bin may be its boundary.
+        about = np.tile([[index], [not fitted.cut_at_points]], len(fitted.counts_))
+        own = fitted.counts_, fitted.inside_, fitted.values_
+        columns.append(np.stack([*about, *own, *_happened(fitted, delta)]))
+    index, boundary, count, inside, value, fewest, most = np.concatenate(columns, axis=1)
+    problem, rows = index.astype(np.int64), inside - boundary
     lower = binomial_limits(np.maximum(fewest - boundary, 0), rows, alpha[problem])[0]
     upper = binomial_limits(np.minimum(most, rows), rows, alpha[problem])[1]
-    return BinIntervals(
-        problem=problem,
-        label=shape.labels_of(problem),
-        rank=shape.claims_of(problem),
-        count=count,
-        value=value,
-        lower=lower,
-        upper=upper,
-    )
+    about_bins = problem, shape.labels_of(problem), shape.claims_of(problem), count.astype(np.int64)
+    return BinIntervals(*about_bins, value, lower, upper)
 
 
 def _is_weighted(fitted: HistogramBinning) -> bool:
@@ -461,7 +449,7 @@ def _happened(fitted: HistogramBinning, delta: float) -> np.ndarray:
 
 def _error_bounds(
     calibrator: MulticlassToBinary,
-    binned: list[tuple[int, HistogramBinning]],
+    binned: Mapping[int, HistogramBinning],
     why_not: str,
     alpha: float,
     delta: float,
@@ -470,52 +458,50 @@ def _error_bounds(
     shape, sizes = calibrator.shape_, np.asarray(calibrator.n_points_)
     k = getattr(calibrator.binary_calibrator, "points_per_bin", 0)
     needed = max(k, calibrator.least_points)
-    own = [(index, fitted) for index, fitted in binned if sizes[index] >= needed]
+    own = {index: fitted for index, fitted in binned.items() if sizes[index] >= needed}
     of, by_class = np.zeros(shape.n_problems, dtype=bool), np.full(shape.n_problems, np.nan)
-    of[[index for index, _ in own]] = True
-    exact = [(index, fitted) for index, fitted in own if fitted.cut_at_points]
+    of[list(own)] = True
+    exact = {index: fitted for index, fitted in own.items() if fitted.cut_at_points}
     if not why_not and shape.notion not in ERROR_NAMES:
         why_not = "it is proved for confidence, top-label and class-wise calibration"
     if not why_not and not own:
         why_not = f"no class has {needed:,} calibration rows"
     if not why_not and shape.notion == "class-wise":
-        for index, fitted in exact:
-            by_class[index] = _one_score_bound([fitted], alpha, delta)
+        for index, fitted in exact.items():
+            by_class[index] = _mean_bound([[fitted]], alpha, delta)
     if not why_not:
-        why_not = next((_why_not_exact(fitted) for _, fitted in own if not fitted.cut_at_points), "")
+        why_not = next((_why_not_exact(fitted) for fitted in own.values() if not fitted.cut_at_points), "")
     if not why_not and shape.notion == "class-wise" and not of.all():
         why_not = "not every class has its own bins"
     if why_not:
         return ErrorBounds(math.nan, math.nan, np.zeros_like(of), needed, by_class, why_not)
-    fits = [fitted for _, fitted in exact]
+    fits = list(exact.values())
     if shape.problems_per_claim == 1:
-        error, uncovered = _one_score_bound(fits, alpha, delta), 0.0
+        error, uncovered = _mean_bound([[fitted] for fitted in fits], alpha, delta), 0.0
     else:
-        error, uncovered = _conditional_bound(fits, int(sizes.sum()), k, alpha, delta), 0.0
+        error, uncovered = _mean_bound([fits], alpha, delta, (int(sizes.sum()), k)), 0.0
         if not of.all():
             low, high = binomial_limits(sizes, sizes.sum(), FEW * alpha / len(sizes))
             uncovered = float(min(high[~of].sum(), 1.0 - low[of].sum()))
     return ErrorBounds(error, uncovered, of, needed, by_class, "")
 
 
-def _one_score_bound(fits: list[HistogramBinning], alpha: float, delta: float) -> float:
-    """Bound the mean error of problems with one score for each row, and the mean of these errors."""
-    n, each = int(fits[0].counts_.sum()), alpha / len(fits)
-    inside = np.concatenate([fitted.inside_ for fitted in fits])
-    mass = mass_bound(int(inside.max()), n, MASSES * alpha / len(inside))
-    rates = [_rate([fitted], n, ACCURACY * each, delta) for fitted in fits]
-    return min(error_bound(rates, int(inside.min()), mass, DEVIATION * alpha) + delta, 1.0)
-
-
-def _conditional_bound(
-    fits: list[HistogramBinning], n: int, points_per_bin: int, alpha: float, delta: float
+def _mean_bound(
+    claims: list[list[HistogramBinning]], alpha: float, delta: float, among: tuple[int, int] | None = None
 ) -> float:
-    """Bound the mean error of bins of predicted classes (and groups) with enough of the n rows."""
-    inside = np.concatenate([fitted.inside_ for fitted in fits])
-    # Any run of m + 1 of the spacings of n rows, m from k - 1 to 2 k - 1, may be a cell.
-    mass = mass_bound(int(inside.max()), n, MASSES * alpha / (n * (points_per_bin + 1)))
-    rate = _rate(fits, n, ACCURACY * alpha, delta)
-    return min(error_bound([rate], int(inside.min()), mass, DEVIATION * alpha) + delta, 1.0)
+    """Bound the mean error of claims, each made by binnings of its own rows, and the mean of these errors.
+
+    By default a claim has one binning, of all its rows. `among` are n rows, of which only predicted classes
+    (and groups) with enough rows are binned, and k: any run of m + 1 of the spacings of these rows, m from
+    k - 1 to 2 k - 1, may be a cell.
+    """
+    inside = np.concatenate([fitted.inside_ for fits in claims for fitted in fits])
+    n, n_cells = int(claims[0][0].counts_.sum()), len(inside)
+    if among is not None:
+        n, n_cells = among[0], among[0] * (among[1] + 1)
+    mass = mass_bound(int(inside.max()), n, MASSES * alpha / n_cells)
+    rates = [_rate(fits, n, ACCURACY * alpha / len(claims), delta) for fits in claims]
+    return min(error_bound(rates, int(inside.min()), mass, DEVIATION * alpha) + delta, 1.0)
 
 
 def _rate(fits: list[HistogramBinning], n: int, alpha: float, delta: float) -> float:

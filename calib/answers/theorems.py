@@ -142,9 +142,9 @@ def error_bound(rates: Any, inside: int, mass: float, alpha: float) -> float:
     rate = np.asarray(rates, dtype=np.float64)
     chance = np.log(1.0 / alpha)
 
-    def at(power: int, n_steps: int = _FEW_STEPS) -> float:
+    def at(power: int, n_steps: int | None = _FEW_STEPS) -> float:
         s = _RATIO**power
-        exponents = (_above_grid(s, rate, inside, n_steps) + _between_steps(s, inside)) / mass
+        exponents = largest_exponent(s, rate, inside, n_steps) / mass
         highest = exponents.max()
         return float(mass / s * (chance + highest + np.log(np.exp(exponents - highest).mean())))
 
@@ -154,30 +154,20 @@ def error_bound(rates: Any, inside: int, mass: float, alpha: float) -> float:
     for step in (1, -1):  # the function has one minimum
         while (following := at(power + step)) < best:
             best, power = following, power + step
-    return at(power, _steps(inside)) + _ROUNDING
+    return at(power, None) + _ROUNDING
 
 
-def largest_exponent(s: float, rates: Any, inside: int) -> np.ndarray:
+def largest_exponent(s: float, rates: Any, inside: int, n_steps: int | None = None) -> np.ndarray:
     """Least concave function of p above log E exp(s |K / m - p|), K binomial(m, p), at some `rates`; or more.
 
-    On a grid of step d, d C / 2 is added, C = s + m e^(s/m) (e^(s/m) - 1) the largest slope of the logarithm.
+    On a grid of step d, d C / 2 is added, C = s + m e^(s/m) (e^(s/m) - 1) the largest slope of the logarithm:
+    so far it can be above a line between two points. With `n_steps` the grid is coarser, and d is the same.
     """
     rate = np.asarray(rates, dtype=np.float64)
-    return _above_grid(float(s), rate, inside, _steps(inside)) + _between_steps(s, inside)
-
-
-def _steps(inside: int) -> int:
-    return min(max(_GRID // (inside + 1), _LEAST_STEPS), _MOST_STEPS)
-
-
-def _between_steps(s: float, inside: int) -> float:
-    """Return how far the logarithm can be above a line between two points of the grid."""
+    enough = min(max(_GRID // (inside + 1), _LEAST_STEPS), _MOST_STEPS)
+    above = np.interp(np.minimum(rate, 1.0 - rate), *_exponents(float(s), inside, n_steps or enough))
     ratio = math.exp(s / inside)
-    return (s + inside * ratio * (ratio - 1.0)) * 0.5 / _steps(inside) / 2.0
-
-
-def _above_grid(s: float, rate: np.ndarray, inside: int, n_steps: int) -> np.ndarray:
-    return np.interp(np.minimum(rate, 1.0 - rate), *_exponents(s, inside, n_steps))
+    return above + (s + inside * ratio * (ratio - 1.0)) * 0.5 / enough / 2.0
 
 
 @lru_cache(maxsize=256)
