@@ -18,15 +18,15 @@ from .decision_rules import DecisionRule as DecisionRule, RuleEffect as RuleEffe
 from .gate import Check as Check, GateResult as GateResult
 from .event_rules import EventRule as EventRule
 from .guarantee_cards import GuaranteeCard as GuaranteeCard, guarantee_card as guarantee_card
-from .folds import (
-    CrossCalibration as CrossCalibration, cross_calibrate as cross_calibrate, fold_errors as fold_errors,
-)
 from .judgement import Judgement as Judgement, judge as judge
 from .model_tables import ModelComparison as ModelComparison, compare_models as compare_models
 from .risks import Risk as Risk, risk as risk
 from .time_changes import OverTime as OverTime, over_time as over_time
 from .slice_tables import SliceTable as SliceTable, slices as slices
-from .metric_tables import Metrics as Metrics, metrics as metrics
+from .metric_tables import (
+    CrossCalibration as CrossCalibration, Metrics as Metrics, cross_calibrate as cross_calibrate,
+    fold_errors as fold_errors, metrics as metrics,
+)
 from .theorems import (
     Guarantee as Guarantee, deviation as deviation, guarantee as guarantee,
     multinomial_bound as multinomial_bound, points_needed as points_needed,

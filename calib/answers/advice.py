@@ -1,18 +1,24 @@
-"""Advice from cross-validation inside the calibration rows: which calibrator, and how many points per bin."""
+"""Advice from the calibration rows: which calibrator helps, and how many points per bin."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, clone
 
-from calib.answers.calibrated import calibrated_scores, fit_on, losses_if_wrong, vector_losses
-from calib.answers.confirmation import SCORES, Confirmation, confirm_choice, confirmed, together
+from calib.answers.calibrated import (
+    calibrated_scores,
+    fit_on,
+    losses_if_wrong,
+    unseen_losses,
+    vector_losses,
+)
 from calib.base.exceptions import InputError
+from calib.base.interval_words import hidden_words, interval_words, size_with_interval, with_interval
 from calib.base.parallel import one_blas_thread
 from calib.base.results import Drawn, Result
 from calib.calibrators.catalogue import methods_of_kind, named_methods
@@ -22,14 +28,22 @@ from calib.calibrators.histogram import HistogramBinning
 from calib.calibrators.multiclass import MulticlassToBinary
 from calib.calibrators.scaling import VectorScaling
 from calib.calibrators.softmax_fit import CROSS_VALIDATED
-from calib.data.defaults import RANDOM_STATE
+from calib.data.defaults import LEVEL, RANDOM_STATE
 from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import Announcement, Predictions, Scores, Values
 from calib.data.splits import stratified_folds
 from calib.data.validation import check_count, random_generator
 from calib.evidence.row_scores import error_share, row_values, weighted_mean
 from calib.evidence.rows import Rows, Source, known_rows
-from calib.stats.bootstrap import paired_intervals_of
+from calib.stats.bootstrap import PairedInterval, paired_intervals_of
+
+Verdict = Literal["better", "no clear change", "worse"]
+
+#: Coverage of the interval of each of the two scores, if both are to hold at once (Bonferroni).
+ALONE = 1.0 - (1.0 - LEVEL) / 2.0
+
+#: Name of each score in sentences.
+SCORES = {"brier": "Brier score", "log_loss": "log loss"}
 
 #: Name of the recommendation to leave the scores as they are.
 NONE = "none"
@@ -63,6 +77,47 @@ RULED_OUT = 0.5
 
 #: A k is tried if problems with at least this share of the rows can fill a bin of k points in a fold.
 FILLED = 0.9
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Confirmation(Result):
+    """Effect of a calibrator on the proper scores of rows that it was not fitted on."""
+
+    n_samples: int  #: Rows
+    #: Scores of whole vectors (`calib.answers.calibrated.vector_losses`) before calibration (a) and after (b)
+    brier: PairedInterval
+    log_loss: PairedInterval
+    level: float  #: Coverage of both intervals at once
+
+    @property
+    def verdict(self) -> Verdict:
+        """Better if a score improves distinguishably, and none becomes distinguishably worse."""
+        if self.raised:
+            return "worse"
+        return "better" if min(self.brier.upper, self.log_loss.upper) < 0.0 else "no clear change"
+
+    @property
+    def raised(self) -> tuple[str, ...]:
+        """Names of the scores that calibration makes distinguishably worse."""
+        return tuple(title for key, title in SCORES.items() if getattr(self, key).lower > 0.0)
+
+    def words(self, subject: str = "it", left_out: str = "the fit") -> str:
+        """Describe the change of both scores, with intervals, as the end of a sentence."""
+        on = f"on {self.n_samples:,} rows left out of {left_out}"
+        changes = {title: getattr(self, key) for key, title in SCORES.items()}
+        if self.verdict == "no clear change":
+            ends = " and ".join(
+                f"{title} ({interval_words(change.lower, change.upper, sign='+')})"
+                for title, change in changes.items()
+            )
+            hidden = hidden_words(self.brier.lower, self.brier.upper, self.brier.level, "a Brier difference")
+            return f"{on}, there is no clear change of {ends}; {hidden}"
+        verbs = {True: "lowers", False: "raises"}
+        does = [
+            f"{verbs[change.difference < 0.0]} the {title} by {_size(change)}"
+            for title, change in changes.items()
+        ]
+        return f"{on}, {subject} {' and '.join(does)}"
 
 
 @dataclass(frozen=True)
@@ -258,7 +313,7 @@ def recommend(
             given = (confirm,) if isinstance(confirm, Announcement) else confirm
             others = Rows(_counted(*given).predictions)
             after = others.of_scores(calibrated_scores(found, others.predictions))
-            confirmation = together(confirmation, confirm_choice(others, after))
+            confirmation = _together(confirmation, confirm_choice(others, after))
         effect = f"{confirmation.words('the choice', 'the choice and the fit')}."
         chosen = _chosen(name, n_close, trial, _rows_words(tried.n_samples, rows.n_samples))
     if not (evidence.is_declared or evidence.clusters.independent):
@@ -439,15 +494,9 @@ def _candidates(
     if offered is None:
         offered = {name: each for name, each in named_methods(None).items() if _gives_probabilities(each)}
         left_out = {name: why for name, each in offered.items() if (why := _only_if_named(each))}
-    candidates: dict[str, Any] = {}
-    for name, calibrator in offered.items():
-        if name in left_out:
-            continue
-        if (why := _too_large(calibrator, n_samples, n_classes)) is None:
-            candidates[name] = calibrator
-        else:
-            left_out[name] = why
-    return candidates, left_out
+    found = {name: each for name, each in offered.items() if name not in left_out}
+    left_out |= {name: why for name, each in found.items() if (why := _too_large(each, n_samples, n_classes))}
+    return {name: each for name, each in found.items() if name not in left_out}, left_out
 
 
 def _only_if_named(calibrator: BaseEstimator) -> str | None:
@@ -496,12 +545,12 @@ class _Trial:
 
     def choice(self, inside: np.ndarray | None = None) -> tuple[str, int]:
         """Return the simplest candidate close to the lowest scores, of some rows, and how many are close."""
-        rows = self.rows if inside is None else self.rows.take(inside)
         names = [name for name in self.losses if name != NONE]
+        rows, both_losses = self.rows, np.array([self.losses[name] for name in names])
+        if inside is not None:
+            rows, both_losses = rows.take(inside), both_losses[..., inside]
         excess = np.zeros((2, len(names)))
-        for score in range(2):
-            losses = np.array([self.losses[name][score] for name in names])
-            losses = losses if inside is None else losses[:, inside]
+        for score, losses in enumerate(both_losses.swapaxes(0, 1)):
             mean, error = _mean_and_error(losses - losses[(losses @ rows.weights).argmin()], rows)
             excess[score] = np.divide(mean, error, out=np.zeros(len(names)), where=error > 0.0)
         both = excess.mean(axis=0)
@@ -516,7 +565,7 @@ class _Trial:
             out = self.fold == number
             name, _ = self.choice(np.flatnonzero(~out))
             losses[:, out], wrong[number] = self.losses[name][:, out], self.wrong[name][number]
-        return confirmed(self.rows, self.losses[NONE], losses, self.unseen(losses, wrong))
+        return _confirmed(self.rows, self.losses[NONE], losses, self.unseen(losses, wrong))
 
     def unseen(self, losses: np.ndarray, wrong: np.ndarray) -> np.ndarray:
         """Return by how much one more wrong row changes the mean differences from the base model, (2,)."""
@@ -529,16 +578,12 @@ class _Trial:
 
     def table(self) -> pd.DataFrame:
         """Return one row per `Candidate`."""
-        base = self.losses[NONE]
         unseen = np.array([self.unseen(self.losses[name], self.wrong[name]) for name in self.losses])
-        changes = []
-        for place, score in enumerate(SCORES):
-            each = np.array([losses[place] for losses in self.losses.values()])
-            changes.append(paired_intervals_of(base[place], each, score, self.rows, unseen=unseen[:, place]))
+        changes = _changes(self.rows, self.losses[NONE], np.array(list(self.losses.values())), unseen)
         found = []
         for name, brier, log_loss in zip(self.losses, *changes, strict=True):
-            gains = [np.array([each.difference, each.upper, each.lower]) for each in (brier, log_loss)]
-            ends = (0.0 - np.concatenate(gains)).tolist()  # 0 -, so that the base model has 0, not -0
+            gains = [[each.difference, each.upper, each.lower] for each in (brier, log_loss)]
+            ends = np.subtract(0.0, gains).ravel().tolist()  # 0 -, so that the base model has 0, not -0
             found.append((name, brier.estimate_b, log_loss.estimate_b, *ends, self.numbers[name]))
         table = pd.DataFrame(found, columns=[column.name for column in fields(Candidate)])
         return table.sort_values("brier", kind="stable", ignore_index=True)
@@ -638,7 +683,6 @@ def _rows_words(n_tried: int, n_samples: int) -> str:
 
 
 def _chosen(name: str, n_close: int, trial: _Trial, rows: str) -> str:
-    """Say how a choice was made."""
     why = "it is closest to the lowest Brier score and log loss"
     if n_close > 1:
         why = (
@@ -648,3 +692,59 @@ def _chosen(name: str, n_close: int, trial: _Trial, rows: str) -> str:
     n_tried = len(trial.losses) - 1 + len(trial.ruled_out)
     among = f"{n_tried:,} calibrators by {N_FOLDS}-fold cross-validation on {rows}"
     return f"{name} is chosen among {among}: {why}."
+
+
+def _size(change: PairedInterval) -> str:
+    if change.lower <= 0.0 <= change.upper:
+        sign = 1.0 if change.difference >= 0.0 else -1.0
+        low, high = sorted((sign * change.lower, sign * change.upper))
+        return with_interval(abs(change.difference), low, high)
+    return size_with_interval(change.difference, change.lower, change.upper)
+
+
+def confirm_choice(before: Rows, after: Rows) -> Confirmation:
+    """Compare labelled rows before and after calibration by both proper scores of whole vectors."""
+    losses = [vector_losses(each.predictions, before.predictions) for each in (before, after)]
+    unseen = [unseen_losses(each, before, known) for each, known in zip((before, after), losses, strict=True)]
+    first, second = (np.array(list(each.values())) for each in losses)
+    more_first, more_second = (np.array(list(each.values())) for each in unseen)
+    return _confirmed(before, first, second, more_second - more_first)
+
+
+def _confirmed(rows: Rows, before: np.ndarray, after: np.ndarray, unseen: np.ndarray) -> Confirmation:
+    """Compare losses (2, n); one more wrong row changes the mean differences by `unseen`, (2,)."""
+    (brier,), (log_loss,) = _changes(rows, before, after[None], unseen[None], ALONE)
+    return Confirmation(rows.n_samples, brier, log_loss, LEVEL)
+
+
+def _changes(
+    rows: Rows, before: np.ndarray, after: np.ndarray, unseen: np.ndarray, level: float = LEVEL
+) -> list[list[PairedInterval]]:
+    """Return the changes of both scores from (2, n) losses to those of m methods, (m, 2, n)."""
+    return [
+        paired_intervals_of(before[at], after[:, at], score, rows, level, unseen[:, at])
+        for at, score in enumerate(SCORES)
+    ]
+
+
+def _together(inside: Confirmation, outside: Confirmation) -> Confirmation:
+    """Return the effect on the rows of both, or on the second alone if the effects differ distinguishably."""
+    pairs = [(getattr(inside, key), getattr(outside, key)) for key in SCORES]
+    share = inside.n_samples / (inside.n_samples + outside.n_samples)
+    apart = [_combined(*pair, (1.0, -1.0)) for pair in pairs]
+    if any(not change.lower <= 0.0 <= change.upper for change in apart):
+        return outside
+    brier, log_loss = (_combined(*pair, (share, 1.0 - share)) for pair in pairs)
+    return Confirmation(inside.n_samples + outside.n_samples, brier, log_loss, LEVEL)
+
+
+def _combined(a: PairedInterval, b: PairedInterval, weights: tuple[float, float]) -> PairedInterval:
+    """Return a weighted sum of independent estimates; squares of the half-widths add (Zou & Donner 2008)."""
+    first, second, change, lower, upper = (
+        np.multiply(weights, [getattr(a, part), getattr(b, part)])
+        for part in ("estimate_a", "estimate_b", "difference", "lower", "upper")
+    )
+    low, high = np.minimum(lower, upper), np.maximum(lower, upper)
+    total = float(change.sum())
+    ends = total - float(np.hypot(*(change - low))), total + float(np.hypot(*(high - change)))
+    return PairedInterval(a.metric, float(first.sum()), float(second.sum()), total, *ends, a.level)

@@ -1,12 +1,13 @@
-"""Scores of a fitted calibrator, the binning that assesses them, and a table to save."""
+"""Scores of a fitted calibrator, whether rows were used to fit it, and a table to save."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import gammaln
 from sklearn.base import BaseEstimator
 
 from calib.base.exceptions import InputError
@@ -14,6 +15,7 @@ from calib.base.parallel import map_threads, row_blocks
 from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.calibrator import check_calibrates
 from calib.calibrators.multiclass import fit_rows
+from calib.data.equal_rows import Overlap
 from calib.data.kinds import kind_of
 from calib.data.matrices import completed, normalised
 from calib.data.predictions import (
@@ -30,9 +32,17 @@ from calib.data.predictions import (
     score_matrix,
 )
 from calib.data.validation import as_names
-from calib.evidence.reductions import top_label
+from calib.evidence.binning import BinaryProblems
+from calib.evidence.reductions import problems_of, top_label
 from calib.evidence.row_scores import error_share, row_values, vector_values, weighted_mean, wrong_rows
 from calib.evidence.rows import Rows
+
+#: Chance that calib wrongly says that scores were fitted to these rows.
+CHANCE = 1e-3
+#: Exponents that are tried for Chernoff's bound.
+EXPONENTS = np.linspace(0.0, 25.0, 51)
+#: Largest difference of an outcome sum from score times rows, relative to the rows, that counts as equal.
+EXACT = 1e-9
 
 
 def calibrated_scores(
@@ -111,6 +121,63 @@ def losses_if_wrong(rows: Announcement, before: Announcement) -> dict[str, float
     return {metric: float(values.mean()) for metric, values in losses.items()}
 
 
+def used_words(overlap: Overlap | None, problems: BinaryProblems | None) -> str | None:
+    """Say why these rows were used to fit the scores, or return None if nothing shows that."""
+    if overlap is not None:
+        return overlap.words
+    if problems is not None and equals_its_outcomes(problems):
+        return (
+            "the scores equal the shares of right rows among these rows, so these rows were used to fit: the "
+            "error is 0 in every bin of the fit"
+        )
+    return None
+
+
+def used_rows(rows: Rows, overlap: Overlap | None) -> str | None:
+    """Return `used_words` of rows; weighted or multilabel scores alone show nothing."""
+    silent = rows.is_weighted or "every label" in rows.predictions.has
+    return used_words(overlap, None if silent else problems_of(rows.predictions, "confidence"))
+
+
+def equals_its_outcomes(problems: BinaryProblems) -> bool:
+    """Whether scores equal the mean outcomes of their rows, as after a binned or isotonic fit to them.
+
+    Rows of equal scores strictly between 0 and 1 are a cell. By chance n rows with score s have exactly n s
+    right rows with a binomial probability, and (n - 1) s of all but one row, which histogram binning leaves
+    out at an edge, with another. Scores were fitted to these rows if at least half of the rows in cells
+    agree, and chance makes this number agree with probability below `CHANCE` (Chernoff's bound for a sum of
+    independent events).
+    """
+    cells = [_cells(*problems.problem(index)) for index in range(problems.n_problems)]
+    score, rows, right = (np.concatenate(column) for column in zip(*cells, strict=True))
+    agreeing, chance = np.zeros(len(score), dtype=bool), np.zeros(len(score))
+    for left_out in (0, 1):
+        used = rows - left_out
+        whole = np.rint(used * score)
+        possible = np.abs(used * score - whole) <= EXACT * rows
+        for count in (whole, whole + 1.0)[: 1 + left_out]:
+            agreeing |= possible & (right == count)
+            log = log_binomial(rows, count) + count * np.log(score) + (rows - count) * np.log1p(-score)
+            chance += np.where(possible, np.exp(log), 0.0)
+    if not agreeing.any() or 2 * rows[agreeing].sum() < rows.sum():
+        return False
+    chance = np.minimum(chance[chance > 0.0], 1.0)
+    bounds = [np.log1p(chance * np.expm1(power)).sum() - power * agreeing.sum() for power in EXPONENTS]
+    return bool(min(bounds) < np.log(CHANCE))
+
+
+def _cells(scores: np.ndarray, outcomes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    starts = np.flatnonzero(np.diff(scores, prepend=-1.0))
+    score, rows = scores[starts].astype(np.float64), np.diff(starts, append=len(scores))
+    right = np.add.reduceat(outcomes, starts, dtype=np.int64) if len(starts) else rows
+    kept = (rows > 1) & (score > 0.0) & (score < 1.0)
+    return score[kept], rows[kept], right[kept]
+
+
+def log_binomial(n: np.ndarray, k: np.ndarray) -> np.ndarray:
+    return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
+
+
 def applied_frame(
     calibrator: BaseEstimator, predictions: Announcement, class_names: Sequence[str] | None = None
 ) -> pd.DataFrame:
@@ -124,22 +191,7 @@ def applied_frame(
     rule, or `level` and `answer` with a rule of `calib.coarsen`.
     """
     scores: Any = calibrated_scores(calibrator, predictions)
-    columns: dict[str, Any]
-    if isinstance(predictions, MultilabelPrediction):
-        columns = _columns_of_labels(predictions, scores)
-    elif isinstance(predictions, BinaryPrediction):
-        columns = {"score": predictions.score}
-        if predictions.labels is not None:
-            columns["true"] = np.asarray(predictions.class_names, dtype=object)[predictions.labels]
-        columns[f"p({predictions.positive})"] = scores.score
-    elif isinstance(predictions, ConfidencePrediction):
-        columns = {"confidence": predictions.confidence}
-        if predictions.correct is not None:
-            columns["correct"] = predictions.correct
-        columns["calibrated"] = scores.confidence
-    else:
-        columns = _columns_of_classes(calibrator, predictions, scores, class_names)
-    table = pd.DataFrame(columns)
+    table = pd.DataFrame(_columns(calibrator, predictions, scores, class_names))
     if predictions.sample_weight is not None:
         table = table.assign(sample_weight=predictions.sample_weight)
     if predictions.metadata is not None:
@@ -163,24 +215,22 @@ def beside_input(columns: Mapping[str, np.ndarray], applied: pd.DataFrame, kept:
     return table
 
 
-def _columns_of_labels(rows: MultilabelPrediction, scores: Any) -> dict[str, np.ndarray]:
-    """Return the columns p(class), the calibrated scores, and true(class), whether the class is true."""
-    names = rows.class_names or ()
-    columns = {f"p({name})": each for name, each in zip(names, score_matrix(scores).T, strict=True)}
-    if rows.labels is not None:
-        columns |= {
-            f"true({name})": each for name, each in zip(names, rows.labels.astype(int).T, strict=True)
-        }
-    return columns
-
-
-def _columns_of_classes(
+def _columns(
     calibrator: Any, rows: Any, scores: Any, class_names: Sequence[str] | None
 ) -> dict[str, np.ndarray]:
-    names = np.asarray(class_names or rows.class_names or as_names(None, rows.n_classes), dtype=object)
-    columns = {"predicted": names[rows.label], "confidence": rows.confidence}
-    if rows.labels is not None:
-        columns["true"] = names[rows.labels]
+    if isinstance(rows, ConfidencePrediction):
+        right = {} if rows.correct is None else {"correct": rows.correct}
+        return {"confidence": rows.confidence, **right, "calibrated": scores.confidence}
+    if isinstance(rows, MultilabelPrediction):
+        true = {} if rows.labels is None else _by_class("true", rows.class_names, rows.labels.astype(int))
+        return _by_class("p", rows.class_names, score_matrix(scores)) | true
+    of_event = isinstance(rows, BinaryPrediction)
+    given = None if of_event else class_names
+    names = np.asarray(given or rows.class_names or as_names(None, rows.n_classes), dtype=object)
+    true = {} if rows.labels is None else {"true": names[rows.labels]}
+    if of_event:
+        return {"score": rows.score, **true, f"p({rows.positive})": scores.score}
+    columns = {"predicted": names[rows.label], "confidence": rows.confidence, **true}
     if hasattr(calibrator, "predict_top_k"):
         listed = calibrator.predict_top_k(rows)
         for rank in range(listed.n_ranks):
@@ -190,5 +240,9 @@ def _columns_of_classes(
     if isinstance(scores, (TopLabelPrediction, TopKPrediction)):
         return columns | {"calibrated": scores.confidence}
     label, confidence = top_label(scores)
-    each = {f"p({name})": column for name, column in zip(names, score_matrix(scores).T, strict=True)}
-    return columns | {"announced": names[label], "calibrated": confidence} | each
+    columns |= {"announced": names[label], "calibrated": confidence}
+    return columns | _by_class("p", names, score_matrix(scores))
+
+
+def _by_class(what: str, names: Iterable[Any], matrix: np.ndarray) -> dict[str, np.ndarray]:
+    return {f"{what}({name})": column for name, column in zip(names, matrix.T, strict=True)}

@@ -2,29 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from calib.answers.class_gaps import ClassGaps, class_gaps, sizes
-from calib.answers.noise_tests import NoiseTests, noise_tests
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
 from calib.base.results import Result, parts
 from calib.data.defaults import FDR, LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
-from calib.data.notions import Strategy
+from calib.data.kinds import KINDS, needs_rows, without_weights
+from calib.data.notions import TOP_NOTIONS, Strategy
 from calib.data.predictions import Scores, Values
 from calib.data.validation import check_count, check_level, check_share
 from calib.evidence.binning import BinStatistics
 from calib.evidence.clusters import too_few
+from calib.evidence.group_shares import Shares
 from calib.evidence.rows import Evidence, Rows, Source, as_evidence
-from calib.stats.binless import CombinedTest, combined_test
+from calib.evidence.sampling import Statistic, redrawn
+from calib.stats.binless import (
+    CalibrationSlope,
+    CalibrationTest,
+    CombinedTest,
+    PathStatistic,
+    Test,
+    calibration_slope,
+    calibration_tests,
+    combined_test,
+)
 from calib.stats.effective import EffectiveSample, effective_sample
-from calib.stats.floors import WITHIN_NOISE
-from calib.stats.intervals import few_clusters_factor, mean_limits, smallest_alpha
+from calib.stats.floors import (
+    WITHIN_NOISE,
+    FloorStatistic,
+    NoiseFloor,
+    clearest_first,
+    discoveries,
+    noise_floor,
+    verdict,
+)
+from calib.stats.intervals import few_clusters_factor, gap_limits, mean_limits, smallest_alpha
+from calib.stats.measures import ECES, Measure, ece_of
 from calib.stats.observed import EventCounts, observed_expected
 
 #: Direction of a conclusion without one.
@@ -41,6 +62,209 @@ MIN_SHARE = 0.1
 
 #: Smallest tolerance in percentage points: less was meant as a fraction.
 MIN_TOLERANCE = 0.1
+
+#: Tests without bins of one claim about each row.
+OF_ONE_CLAIM: tuple[Test, ...] = ("kuiper", "ks", "spiegelhalter")
+
+
+@dataclass(frozen=True)
+class FloorNumbers:
+    floor: NoiseFloor = field(metadata=parts("observed smallest p_value"))
+    #: Mean and 95 % quantile of the error of a perfect model
+    perfect_mean: float
+    perfect_q95: float
+    n_resamples: int  #: Redraws of the outcomes
+
+
+@dataclass(frozen=True)
+class BinlessTest:
+    test: CalibrationTest = field(metadata=parts("statistic p_value"))
+
+
+@dataclass(frozen=True)
+class BinlessTests:
+    kuiper: BinlessTest | None = None
+    ks: BinlessTest | None = None
+    spiegelhalter: BinlessTest | None = None
+    skce: BinlessTest | None = None  #: None unless added by `with_whole_vectors`
+    slope: CalibrationSlope | None = None
+
+    def __iter__(self) -> Iterator[CalibrationTest]:
+        """Go through the tests that were made, without the slope."""
+        every = (self.kuiper, self.ks, self.spiegelhalter, self.skce)
+        return (each.test for each in every if each is not None)
+
+
+@dataclass(frozen=True)
+class NoiseTests:
+    floors: Mapping[str, NoiseFloor]  #: Of the errors that have one, by notion or "binary"
+    without_bins: BinlessTests  #: Empty without redraws, and for rows that do not allow it
+    verdicts: tuple[str, ...]  #: What each floor says
+    missing: tuple[str, ...] = ()  #: Which tests these rows do not allow, and why
+
+    @property
+    def p_values(self) -> list[float]:
+        """P-values of all tests of the first notion."""
+        binless = [test.p_value for test in self.without_bins if test.test in OF_ONE_CLAIM]
+        slope = self.without_bins.slope
+        return [
+            *(floor.p_value for floor in self.floors.values()),
+            *binless,
+            *([] if slope is None else [slope.p_value]),
+        ]
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What each test says, and which tests are missing."""
+        slope = self.without_bins.slope
+        said = [*self.verdicts, *(test.words for test in self.without_bins)]
+        return (*said, *([] if slope is None else [slope.words]), *self.missing)
+
+    def numbers(self) -> dict[str, FloorNumbers]:
+        """Return the numbers of each floor."""
+        return {
+            notion: FloorNumbers(floor, floor.mean, floor.quantile(0.95), len(floor.samples))
+            for notion, floor in self.floors.items()
+        }
+
+
+def noise_tests(
+    evidence: Evidence,
+    *,
+    n_bins: int = N_BINS,
+    strategy: Strategy | None = None,
+    n_resamples: int = N_RESAMPLES,
+    random_state: int | None = RANDOM_STATE,
+) -> NoiseTests:
+    """Compare the scores of a method's first notion with noise.
+
+    Without redraws (0) there are no floors and no tests; arguments as for `calib.noise_floor`.
+    """
+    measures = _measures(evidence.kind) if n_resamples else {}
+    options: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random_state}
+    bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
+    missing = _missing(evidence) if measures or not isinstance(evidence, Rows) else ()
+    tests: Iterable[CalibrationTest] = ()
+    if isinstance(evidence, Rows) and measures and not missing and evidence.n_clusters is not None:
+        floors, tests = _of_same_outcomes(evidence, measures, bins, options)
+    else:
+        floors = {
+            name: noise_floor(evidence, **(measure.options | bins | options))
+            for name, measure in measures.items()
+        }
+        if floors and not missing:
+            tests = calibration_tests(evidence, random_state=random_state, tests=OF_ONE_CLAIM)
+    found = {str(test.test): BinlessTest(test) for test in tests}
+    without_bins = BinlessTests(**found, slope=calibration_slope(evidence) if found else None)
+    verdicts = tuple(verdict(floors[name], measure.title) for name, measure in measures.items())
+    return NoiseTests(floors, without_bins, verdicts, missing)
+
+
+def _missing(evidence: Evidence) -> tuple[str, ...]:
+    if not isinstance(evidence, Rows):
+        return needs_rows("The AUC"), needs_rows("A test or an estimate without bins")
+    lacking = evidence.lacks("tests without bins")
+    return () if lacking is None else (lacking,)
+
+
+def _of_same_outcomes(
+    evidence: Rows, measures: Mapping[str, Measure], bins: Mapping[str, Any], options: Mapping[str, Any]
+) -> tuple[dict[str, NoiseFloor], Iterable[CalibrationTest]]:
+    """Return floors and tests of rows that belong together, which are redrawn row by row: once for all."""
+    asked = {
+        name: FloorStatistic(evidence, {name: measure.of_cells}, notion=measure.notion, **bins)
+        for name, measure in measures.items()
+    }
+    path = PathStatistic(evidence, None, OF_ONE_CLAIM)
+    statistics: list[Statistic] = [*asked.values(), path]
+    drawing = evidence.draw_together([statistic.cells for statistic in statistics])
+    *samples, of_path = redrawn(statistics, *drawing, **options)
+    pairs = zip(asked.values(), samples, strict=True)
+    floors = dict(pair for statistic, found in pairs for pair in statistic.floors(found).items())
+    return floors, path.results(of_path).values()
+
+
+def with_whole_vectors(tests: NoiseTests, evidence: Evidence, random_state: int | None) -> NoiseTests:
+    """Add the kernel test of whole vectors, which a model can fail whose confidence is calibrated."""
+    if not isinstance(evidence, Rows) or "vector" not in KINDS[evidence.kind].has:
+        return tests
+    if evidence.is_weighted:
+        return replace(tests, missing=(*tests.missing, without_weights(KINDS[evidence.kind])))
+    found = calibration_tests(evidence, random_state=random_state, tests=["skce"])
+    kernel = BinlessTest(found[0]) if found else None
+    return replace(tests, without_bins=replace(tests.without_bins, skce=kernel))
+
+
+def _measures(kind: str) -> dict[str, Measure]:
+    """Return the errors that are shown with their noise floor, by their notion, or "binary"."""
+    errors = ece_of(kind)
+    by_notion = {str(notion): ECES[notion] for notion in TOP_NOTIONS if ECES[notion].key in errors}
+    return by_notion or {"binary": next(iter(errors.values()))}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassGaps(Result):
+    """Gap of each class that has rows, the clearest first: smallest p, then largest gap.
+
+    The rows of a class are those predicted as it; class-wise all rows, with the score of the class.
+    """
+
+    fdr: float  #: False discovery rate of `differs`
+    level: float  #: Coverage of each interval; those that exclude 0 are the classes that differ
+    n_samples: int  #: Rows of all classes together
+    label: NDArray[np.int64]  #: (C,): Class codes
+    count: NDArray[np.int64]  #: (C,): Rows
+    #: (C,): How often the class is the true one, and its mean score, weighted if rows are
+    happened: NDArray[np.float64]
+    score: NDArray[np.float64]
+    #: (C,): `happened` minus `score`, negative if overconfident, and the ends of its interval
+    gap: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    p: NDArray[np.float64]  #: (C,): Smallest alpha at which an interval of coverage 1 - alpha excludes 0
+    differs: NDArray[np.bool_]  #: (C,): By the procedure of Benjamini & Hochberg (1995) over all classes
+    shares: Shares  #: What all of these come from
+
+    @property
+    def p_value(self) -> float:
+        """Chance that a perfect model has a class that differs at this rate or a smaller one (Simes 1986)."""
+        return float(np.min(self.p * len(self.p) / np.arange(1, len(self.p) + 1)))
+
+    def bounds(self, alpha: float) -> np.ndarray:
+        """Return how far each class is off at least, at most and as measured, and its share of the rows.
+
+        The array is (4, C); all hold together with probability 1 - alpha.
+        """
+        ends = gap_limits(self.shares, alpha / len(self.p))
+        return np.stack([*sizes(*ends), np.abs(self.gap), self.shares.weight / self.n_samples])
+
+    def guilty(self) -> tuple[Gap, ...]:
+        """Return the gaps of the classes that differ."""
+        ends = np.zeros(len(self.p)), np.ones(len(self.p))
+        columns = (self.count, self.score, self.happened, -self.upper, -self.lower)
+        return _gaps(np.flatnonzero(self.differs), self.label, *ends, *columns)
+
+
+def class_gaps(evidence: Evidence, fdr: float) -> ClassGaps:
+    """Compare how often each class is right with its mean score.
+
+    Intervals are Clopper & Pearson's (with weights and clusters Korn & Graubard's, 1998), of coverage
+    1 - max(R, 1) fdr / C if R of C classes differ (Benjamini & Yekutieli 2005).
+    """
+    label, shares = evidence.shares_by_class()
+    p = smallest_alpha(partial(gap_limits, shares), len(label))
+    order = clearest_first(p, np.abs(shares.gap))
+    label, shares, p = label[order], shares.of(order), p[order]
+    differs = discoveries(p, fdr)
+    alpha = fdr * max(int(differs.sum()), 1) / len(p)
+    means = shares.count, shares.happened, shares.score, shares.gap
+    ends = gap_limits(shares, alpha)
+    return ClassGaps(fdr, 1.0 - alpha, evidence.n_samples, label, *means, *ends, p, differs, shares)
+
+
+def sizes(lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the smallest and the largest size of numbers between these ends."""
+    return np.maximum(np.maximum(lower, -upper), 0.0), np.maximum(np.abs(lower), np.abs(upper))
 
 
 @dataclass(frozen=True)
@@ -229,18 +453,17 @@ class Conclusion(Result):
     def _bound_words(self) -> str:
         parts = ["range"] * bool(self.n_ranges) + ["class"] * (self.by_class is not None)
         where = f"{' or '.join(parts)} of at least {100 * MIN_SHARE:.0f} % of the rows"
-        points, asked = (
-            f"{_points(self.at_most)} points",
-            f"the tolerance of {self.tolerance or 0.0:g} points",
-        )
-        if self.verdict == "within":
-            return f"No {where} is off by more than {points}, inside {asked}."
-        if self.verdict == "beyond":
-            return f"Some {' or '.join(parts)} is off by at least {_points(self.at_least)}, beyond {asked}."
-        if self.verdict == "undecided":
-            return f"A {where} may be off by up to {points}: {asked} is undecided."
-        may = f"A {where} may be off by up to {points}."
-        return f"No {where} is off by more than {points}." if self.rejected else may
+        points = f"{_points(self.at_most)} points"
+        asked = f"the tolerance of {self.tolerance or 0.0:g} points"
+        no, may = f"No {where} is off by more than {points}", f"A {where} may be off by up to {points}"
+        some = f"Some {' or '.join(parts)} is off by at least {_points(self.at_least)}"
+        said = {
+            "within": f"{no}, inside {asked}.",
+            "beyond": f"{some}, beyond {asked}.",
+            "undecided": f"{may}: {asked} is undecided.",
+            None: f"{no if self.rejected else may}.",
+        }
+        return said[self.verdict]
 
     def class_words(self, class_names: Sequence[str] | None = None) -> str:
         """State the gaps of the classes that are named, less often first, without a full stop."""
@@ -289,7 +512,7 @@ class Conclusion(Result):
 
     def frame(self) -> pd.DataFrame:
         """Return one row per gap; `label` is -1 if classes are pooled."""
-        names = ("direction", "lower", "upper", "count", "says", "right", "least", "most")
+        names = fields(CodedGap)[1].metadata["parts"]
         rows = [[found.label, *(getattr(found.gap, name) for name in names)] for found in self.gaps]
         return pd.DataFrame(rows, columns=["label", *names])
 
@@ -339,7 +562,7 @@ def conclude(
     The ranges are all scores, scores from an edge on, and scores below an edge. The interval of a mean chance
     misses with probability at most (1 - level) divided by their number. They are Clopper-Pearson's, which
     also hold if chances differ from row to row (Hoeffding 1956), with weights Hoeffding's (1963). For the
-    classes see `calib.answers.class_gaps.class_gaps`.
+    classes see `calib.answers.conclusion.class_gaps`.
 
     Examples
     --------
@@ -371,18 +594,14 @@ def concluded(
     evidence: Evidence,
     *,
     n_bins: int = N_BINS,
-    strategy: Strategy | None = None,
     level: float = LEVEL,
     fdr: float = FDR,
     tolerance: float | None = None,
-    n_resamples: int = N_RESAMPLES,
-    random_state: int | None = RANDOM_STATE,
+    **options: Any,
 ) -> Conclusion:
     """Return `conclude` without what holds if rows that are suspected to belong together do so."""
     check_count(n_bins, "n_bins")
-    tests = noise_tests(
-        evidence, n_bins=n_bins, strategy=strategy, n_resamples=n_resamples, random_state=random_state
-    )
+    tests = noise_tests(evidence, n_bins=n_bins, **options)
     cells = evidence.cells(evidence.notion, n_bins=n_bins, strategy="uniform", effects=False)
     classes = class_gaps(evidence, fdr) if cells.n_problems > 1 else None
     alpha = 1.0 - level
@@ -402,12 +621,12 @@ def concluded(
     return Conclusion(
         kind=evidence.kind,
         n_samples=cells.n_samples,
-        n_ranges=0 if ranges is None else len(ranges.count),
+        n_ranges=0 if ranges is None else len(ranges.weight),
         level=level,
         combined=combined,
         tests=tests,
         pooled=ranges.clearest() if ranges is not None and rejected else (),
-        classes=_guilty(classes) if classes is not None and rejected else (),
+        classes=classes.guilty() if classes is not None and rejected else (),
         by_class=classes,
         at_least=float(least.max() * 100.0) if rejected else 0.0,
         at_most=float(most[counts].max(initial=0.0) * 100.0),
@@ -417,53 +636,34 @@ def concluded(
     )
 
 
-def _guilty(found: ClassGaps) -> tuple[Gap, ...]:
-    at = np.flatnonzero(found.differs)
-    columns = (found.label, found.count, found.score, found.happened, -found.upper, -found.lower)
-    rows = zip(*(values[at].tolist() for values in columns), strict=True)
-    return tuple(Gap(label, 0.0, 1.0, *numbers) for label, *numbers in rows)
+def _gaps(at: np.ndarray, *columns: np.ndarray) -> tuple[Gap, ...]:
+    rows = zip(*(column[at].tolist() for column in columns), strict=True)
+    return tuple(Gap(*row) for row in rows)
 
 
 @dataclass(frozen=True, eq=False)
 class _Ranges:
     """Ranges of scores, R of them, each with simultaneous limits of its mean score minus its mean chance."""
 
-    lower: np.ndarray
-    upper: np.ndarray
-    count: np.ndarray
+    gaps: tuple[np.ndarray, ...]  #: Columns of their `Gap`, from `lower` on
     weight: np.ndarray
-    says: np.ndarray
-    right: np.ndarray
-    least: np.ndarray
-    most: np.ndarray
     p_value: float  #: Smallest alpha at which a range would be known to be off
 
     @classmethod
     def of(cls, evidence: Evidence, cells: BinStatistics, alpha: float) -> _Ranges:
         n_bins = cells.n_bins
-
-        def by_bin(values: np.ndarray) -> np.ndarray:
-            return np.bincount(cells.bin, weights=values, minlength=n_bins)
-
-        parts = {
-            "count": by_bin(cells.count),
-            "weight": by_bin(cells.weight),
-            "square": by_bin(cells.square if cells.is_weighted else cells.count),
-            "score": by_bin(cells.weight * cells.mean_score),
-            "outcome": by_bin(cells.weight * cells.mean_outcome),
-        }
-        filled = np.flatnonzero(parts["count"] > 0)
+        means = cells.weight * cells.mean_score, cells.weight * cells.mean_outcome
+        parts = (cells.count, cells.weight, cells.square if cells.is_weighted else cells.count, *means)
+        by_bin = np.stack([np.bincount(cells.bin, part, n_bins) for part in parts])
         # a range that ends at the last bin with rows is the whole range
+        filled = np.flatnonzero(by_bin[0] > 0)
         first, last = filled, filled[:-1]
-        sums = {
-            name: np.append(part[::-1].cumsum()[::-1][first], part.cumsum()[last])
-            for name, part in parts.items()
-        }
+        from_on, below = by_bin[:, ::-1].cumsum(axis=1)[:, ::-1][:, first], by_bin.cumsum(axis=1)[:, last]
+        count, weight, square, score, outcome = np.concatenate([from_on, below], axis=1)
         lower = np.append(np.where(first == filled[0], 0, first), np.zeros(len(last))) / n_bins
         upper = np.append(np.full(len(first), n_bins), last + 1) / n_bins
-        weight = sums["weight"]
-        says, right = sums["score"] / weight, sums["outcome"] / weight
-        effective = weight**2 / sums["square"] / _range_effects(evidence, cells, first, last)
+        says, right = score / weight, outcome / weight
+        effective = weight**2 / square / _range_effects(evidence, cells, first, last)
 
         def limits(alpha: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
             rows = effective * few_clusters_factor(evidence.even_clusters, alpha)
@@ -471,32 +671,28 @@ class _Ranges:
             return says - high, says - low
 
         p_value = min(float(smallest_alpha(limits, len(says)).min()) * len(says), 1.0)
-        ends = limits(alpha / len(says))
-        count = sums["count"].astype(np.int64)
-        return cls(lower, upper, count, weight, says, right, *ends, p_value)
+        gaps = (lower, upper, count.astype(np.int64), says, right, *limits(alpha / len(says)))
+        return cls(gaps, weight, p_value)
 
     @property
     def bounds(self) -> np.ndarray:
         """Return what `ClassGaps.bounds` does, (4, R), of ranges."""
-        measured = np.abs(self.says - self.right)
-        return np.stack([*sizes(self.least, self.most), measured, self.weight / self.weight.max()])
+        *_, says, right, least, most = self.gaps
+        return np.stack([*sizes(least, most), np.abs(says - right), self.weight / self.weight.max()])
 
     def clearest(self) -> tuple[Gap, ...]:
         """Return the range that is off most, times its rows, and the first apart from it in the other way."""
         sure = self.bounds[0] * self.weight
         order = np.argsort(-sure, kind="stable")
-        columns = (self.lower, self.upper, self.count, self.says, self.right, self.least, self.most)
-        at = order[sure[order] > 0.0]
-        found = [Gap(None, *row) for row in zip(*(values[at].tolist() for values in columns), strict=True)]
-        if not found:
-            return ()
-        first = found[0]
-        apart = (
+        found = _gaps(order[sure[order] > 0.0], np.full(len(sure), None), *self.gaps)
+        first = found[:1]
+        apart = [
             gap
             for gap in found
-            if gap.direction != first.direction and (gap.lower >= first.upper or gap.upper <= first.lower)
-        )
-        return (first, *list(apart)[:1])
+            if gap.direction != first[0].direction
+            and (gap.lower >= first[0].upper or gap.upper <= first[0].lower)
+        ]
+        return (*first, *apart[:1])
 
 
 def _range_effects(

@@ -11,8 +11,8 @@ import pandas as pd
 from scipy.optimize import isotonic_regression
 from scipy.special import betainc, betaincinv, expit
 
+from calib.answers.calibrated import used_words
 from calib.answers.event_rules import EventRule, event_rule
-from calib.answers.fitted_rows import used_words
 from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.calibrators.acceptance import AcceptanceRule, predicted_classes

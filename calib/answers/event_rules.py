@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from calib.answers.fitted_rows import used_words
+from calib.answers.calibrated import used_words
 from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.calibrators.acceptance import ActionRule, chance_of_event

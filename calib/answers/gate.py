@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, get_args
 from xml.etree import ElementTree  # written, never read
@@ -12,9 +12,8 @@ from xml.etree import ElementTree  # written, never read
 import numpy as np
 import pandas as pd
 
-from calib.answers.baseline import Compared, MeasureChange, compare_with_baseline
+from calib.answers.calibrated import used_rows
 from calib.answers.conclusion import concluded
-from calib.answers.fitted_rows import used_rows
 from calib.answers.judgement import Judgement
 from calib.answers.printed import escape_markdown, markdown_table
 from calib.base.exceptions import InputError
@@ -23,14 +22,25 @@ from calib.base.results import Result
 from calib.calibrators.acceptance import AcceptanceRule, predicted_classes
 from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.equal_rows import Overlap
+from calib.data.kinds import kind_of
 from calib.data.notions import Strategy
 from calib.data.predictions import Scores, Values
+from calib.data.several_models import rows_shared_by_id
 from calib.data.validation import as_groups
-from calib.evidence.rows import Evidence, Known, Rows, Source, as_evidence
+from calib.evidence.row_scores import row_values
+from calib.evidence.rows import Evidence, Known, Rows, Source, as_evidence, as_pair
 from calib.evidence.sums import SummedRows
+from calib.stats.bootstrap import paired_intervals_of
+from calib.stats.differences import paired_difference
 from calib.stats.floors import NoiseFloor, noise_floor
-from calib.stats.intervals import measure_interval, share_of_rows
-from calib.stats.measures import MEASURES, RULED
+from calib.stats.intervals import (
+    combined_difference,
+    error_interval,
+    interval_needs_rows,
+    measure_interval,
+    share_of_rows,
+)
+from calib.stats.measures import MEASURES, RULED, Measure, ece_of
 
 #: How to read a table of checks.
 HOW_READ = (
@@ -43,6 +53,12 @@ Answer = Literal["broken", "undecided", "kept"]
 
 #: The three answers of a gate, worst first.
 ANSWERS: tuple[Answer, ...] = get_args(Answer)
+
+#: Name of a number, side of the limit that is allowed, and limit.
+Limit = tuple[str, Bound, float]
+
+#: A number, and the ends of its interval.
+Ends = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
@@ -107,8 +123,9 @@ class GateResult(Result):
     @property
     def sentence(self) -> str:
         """The outcome in words, the worst answers first; limits kept in groups are only counted."""
-        ordered = sorted(self.checks, key=lambda check: ANSWERS.index(check.answer))
-        sentences = [check.sentence for check in ordered if check.group is None or check.answer != "kept"]
+        sentences = [
+            check.sentence for check in self._ordered if check.group is None or check.answer != "kept"
+        ]
         if grouped := [check for check in self.checks if check.group is not None]:
             kept = sum(check.answer == "kept" for check in grouped)
             sentences.append(f"{kept:,} of {len(grouped):,} limits in groups are kept")
@@ -117,6 +134,10 @@ class GateResult(Result):
         if self.strict:
             ends["undecided"] = "failed, because a limit is undecided"
         return f"{ends[self.answer]}: {'; '.join(sentences)}"
+
+    @property
+    def _ordered(self) -> list[Check]:
+        return sorted(self.checks, key=lambda check: ANSWERS.index(check.answer))
 
     @property
     def notes(self) -> list[str]:
@@ -129,14 +150,10 @@ class GateResult(Result):
 
     def markdown(self) -> str:
         """Return the outcome as a table in Markdown for a pull request, the worst answers first."""
-        ordered = sorted(self.checks, key=lambda check: ANSWERS.index(check.answer))
+        marks = ["{}", "**{}**"]
         body = [
-            [
-                f"**{check.answer}**" if self.fails(check) else check.answer,
-                escape_markdown(check.name),
-                check.outcome,
-            ]
-            for check in ordered
+            [marks[self.fails(check)].format(check.answer), escape_markdown(check.name), check.outcome]
+            for check in self._ordered
         ]
         counts = [(sum(check.answer == answer for check in self.checks), answer) for answer in ANSWERS]
         counted = ", ".join(f"{count:,} {answer}" for count, answer in counts if count)
@@ -168,7 +185,7 @@ class GateResult(Result):
 
 
 def _xml_text(text: str) -> str:
-    """Return a text without the characters that XML cannot hold."""
+    # XML cannot hold all other characters
     return re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "?", text)
 
 
@@ -241,13 +258,7 @@ def gate(
     >>> [check.answer for check in result.checks]
     ['kept', 'broken']
     """
-    sides: tuple[tuple[Bound, Any], ...] = (
-        ("max", {} if most is None else most),
-        ("min", {} if least is None else least),
-    )
-    if not all(isinstance(asked, Mapping) for _, asked in sides):
-        raise InputError(f"limits are numbers by metric, such as {{'tl_ece': 0.03}}; got {most!r}, {least!r}")
-    limits: list[Limit] = [(name, side, value) for side, asked in sides for name, value in asked.items()]
+    limits = _limits(most, least)
     if not limits and tolerance is None and baseline is None:
         raise InputError("a gate needs at least one limit, such as tl_ece=0.03, a tolerance, or a baseline")
     for name, _, limit in limits:
@@ -267,61 +278,60 @@ def gate(
         raise InputError("a baseline is compared on all rows together; leave out the groups, or the baseline")
     found, pairing, dependence = [], "", ""
     for reading in evidence.readings if isinstance(evidence, Rows) else (evidence,):
-        parts = [_Part(None, reading)] if groups is None else list(_parts(reading, groups))
+        parts = [_Part(reading)] if groups is None else list(_parts(reading, groups))
         n_limits = (len(limits) + (tolerance is not None)) * len(parts) + (baseline is not None)
         each = 1.0 - (1.0 - level) / n_limits
         found.append([_check(part, limit, each, bins, draws, rule) for part in parts for limit in limits])
         if tolerance is not None:
             found[-1] += [_check_gaps(part, tolerance, each, bins | draws) for part in parts]
         if baseline is not None:
-            compared = compare_with_baseline(reading, baseline, level=each, **bins)
-            found[-1] += [_against(change, compared, each, strategy) for change in compared.changes]
-            pairing = compared.words
+            checks, pairing = _against(reading, baseline, each, **bins)
+            found[-1] += checks
     if isinstance(evidence, Rows) and evidence.suspected is not None:
         dependence = f"{evidence.suspected.rows} may belong together, and each answer holds in both cases"
-    checks = tuple(_more_careful(same) for same in zip(*found, strict=True))
-    return GateResult(checks, strict, pairing, dependence)
+    careful = [max(same, key=_carefulness) for same in zip(*found, strict=True)]
+    return GateResult(tuple(careful), strict, pairing, dependence)
 
 
-def _more_careful(checks: Sequence[Check]) -> Check:
-    """Return an undecided check if there is one, else the check with the widest interval."""
-    return max(checks, key=lambda check: (check.answer == "undecided", check.upper - check.lower))
+def _limits(most: Mapping[str, float] | None, least: Mapping[str, float] | None) -> list[Limit]:
+    sides: dict[Bound, Any] = {"max": {} if most is None else most, "min": {} if least is None else least}
+    if not all(isinstance(asked, Mapping) for asked in sides.values()):
+        raise InputError(f"limits are numbers by metric, such as {{'tl_ece': 0.03}}; got {most!r}, {least!r}")
+    return [(name, side, limit) for side, asked in sides.items() for name, limit in asked.items()]
 
 
-#: Name of a number, side of the limit that is allowed, and limit.
-Limit = tuple[str, Bound, float]
+def _carefulness(check: Check) -> tuple[bool, float]:
+    """Rank an undecided check above others, then the check with the widest interval."""
+    return check.answer == "undecided", check.upper - check.lower
 
 
 class _Part(NamedTuple):
     """The evidence of all rows, or of a group, on which limits are checked."""
 
-    group: str | None
     evidence: Evidence
+    group: str | None = None
 
     @property
     def words(self) -> str:
         return "" if self.group is None else f" for {self.group} (n = {self.evidence.n_samples:,})"
 
 
-def _parts(evidence: Rows | SummedRows, groups: Any) -> Iterator[_Part]:
+def _parts(evidence: Evidence, groups: Any) -> Iterator[_Part]:
     if not isinstance(groups, (Mapping, pd.DataFrame)):
         groups = {getattr(groups, "name", None) or "group": groups}
     if not len(groups):
         raise InputError("groups holds no column; pass the group of each row by a name, or None")
-    if isinstance(evidence, SummedRows):
-        for name in groups:
+    for name in groups:
+        if isinstance(evidence, SummedRows):
             found = evidence.groups(name)
             for place in found.present.tolist():
-                yield _Part(f"{name} = {found.names[place]}", found.evidence.of_class(place))
-        return
-    for name in groups:
+                yield _Part(found.evidence.of_class(place), f"{name} = {found.names[place]}")
+            continue
         code, names = as_groups(groups[name], evidence.n_given)
         code = code[evidence.counts]
         within = evidence.given(code)
-        for place, group in enumerate(names):
-            chosen = np.flatnonzero(code == place)
-            if len(chosen):
-                yield _Part(f"{name} = {group}", within.take(chosen))
+        for place in np.unique(code).tolist():
+            yield _Part(within.take(np.flatnonzero(code == place)), f"{name} = {names[place]}")
 
 
 def _check(
@@ -332,18 +342,19 @@ def _check(
     draws: dict[str, Any],
     rule: AcceptanceRule | None,
 ) -> Check:
-    name = asked[0]
+    name, evidence = asked[0], part.evidence
     if name in RULED and rule is not None:
-        numbers = _rule_numbers(part.evidence, rule, level)[name]
-        return _checked(part, asked, level, RULED[name].capitalize(), *numbers)
-    measure, floor, evidence = MEASURES[name], None, part.evidence
+        return _checked(
+            part, asked, level, RULED[name].capitalize(), _rule_number(evidence, rule, name, level)
+        )
+    measure, floor = MEASURES[name], None
     if (missing := measure.missing(evidence)) is not None:
         raise InputError(missing)
     value = measure.value(evidence, **bins)
     if measure.is_error and draws["n_resamples"]:
         floor = noise_floor(evidence, **measure.options, **bins, **draws)
-    lower, upper = measure_interval(evidence, name, **bins, level=level)
-    return _checked(part, asked, level, measure.title, value, lower, upper, floor)
+    ends = measure_interval(evidence, name, **bins, level=level)
+    return _checked(part, asked, level, measure.title, (value, *ends), floor)
 
 
 def gate_of_judge(
@@ -357,163 +368,192 @@ def gate_of_judge(
         raise InputError(
             f"labels of people limit pass_rate alone; got {', '.join([*most, *least]) or 'none'}"
         )
-    at = found.rates.verdict.tolist().index(found.main)
-    value, lower, upper = (
-        float(each[at]) for each in (found.rates.rate, found.rates.lower, found.rates.upper)
-    )
+    rates, at = found.rates, found.rates.verdict.tolist().index(found.main)
+    value, lower, upper = (float(each[at]) for each in (rates.rate, rates.lower, rates.upper))
     if math.isnan(value):
         raise InputError(f"the rate is not known: {found.sentence}")
     checks = []
-    bounds: tuple[tuple[Bound, Mapping[str, float]], ...] = (("max", most), ("min", least))
-    for bound, limits in bounds:
-        for name, limit in limits.items():
-            ends = value, lower, upper
-            check = _checked(
-                None, (name, bound, limit), 1.0 - found.alpha, f"True rate of {found.main}", *ends
-            )
-            if check.answer == "undecided" and value != limit:
-                needed = found.rows_needed(2.0 * abs(value - limit))
-                words = "all labels would not" if needed is None else f"about {needed:,} more labels would"
-                words = f"{check.sentence}; {words} decide it if the rate stays"
-                check = replace(check, sentence=words, rows_needed=needed)
-            checks.append(check)
+    for asked in _limits(most, least):
+        check = _checked(None, asked, 1.0 - found.alpha, f"True rate of {found.main}", (value, lower, upper))
+        if check.answer == "undecided" and value != check.limit:
+            needed = found.rows_needed(2.0 * abs(value - check.limit))
+            words = "all labels would not" if needed is None else f"about {needed:,} more labels would"
+            words = f"{check.sentence}; {words} decide it if the rate stays"
+            check = replace(check, sentence=words, rows_needed=needed)
+        checks.append(check)
     return GateResult(tuple(checks), strict)
 
 
 def _checked(
-    part: _Part | None,
-    asked: Limit,
-    level: float,
-    title: str,
-    value: float,
-    lower: float,
-    upper: float,
-    floor: NoiseFloor | None = None,
+    part: _Part | None, asked: Limit, level: float, title: str, ends: Ends, floor: NoiseFloor | None = None
 ) -> Check:
-    name, bound, limit = asked
+    (_, bound, limit), (value, lower, upper) = asked, ends
     near, far, allowed = (lower, upper, limit) if bound == "max" else (-upper, -lower, -limit)
     answer: Answer = "kept" if far <= allowed else "broken" if near > allowed else "undecided"
-    too_low = floor is not None and floor.is_too_low
-    if too_low and answer == "kept":
-        answer = "undecided"
-    group, words = (None, "") if part is None else (part.group, part.words)
-    sentence = f"{title}{words} {'at most' if bound == 'max' else 'at least'} {limit:g} is {answer}: "
     measured = "no row" if math.isnan(value) else f"{value:.{decimals_of(lower, upper)}f}"
-    sentence += f"measured {measured}, {100 * level:.6g} % interval {interval_words(lower, upper)}"
-    words = "" if floor is None else f"; {floor.words}"
-    if too_low:
-        words += "; lower than chance allows: were these rows used for fitting?"
-    check = Check(
-        metric=name,
-        value=value,
-        lower=lower,
-        upper=upper,
+    outcome = f"measured {measured}, {100 * level:.6g} % interval {interval_words(lower, upper)}"
+    if floor is not None:
+        outcome += f"; {floor.words}"
+        if floor.is_too_low:
+            answer = "undecided" if answer == "kept" else answer
+            outcome += "; lower than chance allows: were these rows used for fitting?"
+    name = (
+        f"{title}{'' if part is None else part.words} {'at most' if bound == 'max' else 'at least'} {limit:g}"
+    )
+    found = _worded(part, asked, ends, level, answer, name, outcome)
+    if floor is not None:
+        return replace(
+            found, perfect_mean=floor.mean, perfect_q95=floor.quantile(0.95), p_value=floor.p_value
+        )
+    half, wanted = upper - value if value < limit else value - lower, abs(value - limit)
+    if part is None or answer != "undecided" or not 0.0 < wanted < half:
+        return found
+    return _with_rows_needed(found, part, half, wanted, "decide it if the value stays")
+
+
+def _worded(
+    part: _Part | None, asked: Limit, ends: Ends, level: float, answer: Answer, name: str, outcome: str
+) -> Check:
+    """Return a check without a noise floor; `name` and `outcome` are its words."""
+    (metric, bound, limit), group = asked, None if part is None else part.group
+    return Check(
+        metric,
+        *ends,
         level=level,
         limit=limit,
         bound=bound,
         answer=answer,
-        perfect_mean=None if floor is None else floor.mean,
-        perfect_q95=None if floor is None else floor.quantile(0.95),
-        p_value=None if floor is None else floor.p_value,
-        sentence=sentence + words,
+        perfect_mean=None,
+        perfect_q95=None,
+        p_value=None,
+        sentence=f"{name} is {answer}: {outcome}",
         group=group,
         n_samples=None if part is None or group is None else part.evidence.n_samples,
     )
-    far = abs(value - limit)
-    near = upper - value if value < limit else value - lower
-    if part is None or floor is not None or answer != "undecided" or not 0.0 < far < near:
-        return check
-    needed = rows_needed(part.evidence.n_samples, near, far)
-    return _with_rows_needed(check, needed, "decide it if the value stays")
 
 
-def _with_rows_needed(check: Check, needed: float, what: str) -> Check:
-    words = f"{check.sentence}; about {needed:,.0f} more rows{' of this group' * (check.group is not None)}"
+def _with_rows_needed(check: Check, part: _Part, now: float, wanted: float, what: str) -> Check:
+    needed = rows_needed(part.evidence.n_samples, now, wanted)
+    words = f"{check.sentence}; about {needed:,.0f} more rows{' of this group' * (part.group is not None)}"
     return replace(check, sentence=f"{words} would {what}", rows_needed=int(needed))
 
 
 def _check_gaps(part: _Part, tolerance: float, level: float, options: dict[str, Any]) -> Check:
     found = concluded(part.evidence, tolerance=tolerance, level=level, **options)
     answers: dict[str | None, Answer] = {"within": "kept", "beyond": "broken", "undecided": "undecided"}
-    answer = answers[found.verdict]
-    ends = interval_words(found.at_least, found.at_most, least=1)
-    check = Check(
-        metric="gap",
-        value=found.largest,
-        lower=found.at_least,
-        upper=found.at_most,
-        level=level,
-        limit=tolerance,
-        bound="max",
-        answer=answer,
-        perfect_mean=None,
-        perfect_q95=None,
-        p_value=found.combined.p_value,
-        sentence=(
-            f"Gap of every range and class{part.words} at most {tolerance:g} points is {answer}: measured "
-            f"{found.largest:.1f}, {100 * level:.6g} % interval {ends}"
-        ),
-        group=part.group,
-        n_samples=None if part.group is None else part.evidence.n_samples,
+    answer, ends = answers[found.verdict], (found.largest, found.at_least, found.at_most)
+    outcome = (
+        f"measured {found.largest:.1f}, {100 * level:.6g} % interval {interval_words(*ends[1:], least=1)}"
     )
+    name = f"Gap of every range and class{part.words} at most {tolerance:g} points"
+    check = _worded(part, ("gap", "max", tolerance), ends, level, answer, name, outcome)
+    check = replace(check, p_value=found.combined.p_value)
     half = found.at_most - found.largest
     hidden = smallest_difference(-half, half, level)
     if answer != "undecided" or hidden <= tolerance:
         return check
-    needed = rows_needed(part.evidence.n_samples, hidden, tolerance)
-    return _with_rows_needed(check, needed, f"show a gap of {tolerance:g} points in any of them")
+    what = f"show a gap of {tolerance:g} points in any of them"
+    return _with_rows_needed(check, part, hidden, tolerance, what)
 
 
-def _against(change: MeasureChange, compared: Compared, level: float, strategy: Strategy) -> Check:
-    measure = change.measure
-    bound: Bound = "min" if measure.higher_is_better else "max"
-    worse, better = change.lower > 0.0, change.upper < 0.0
-    if bound == "min":
+def _against(
+    evidence: Evidence, baseline: Known, level: float, *, n_bins: int, strategy: Strategy
+) -> tuple[list[Check], str]:
+    """Check that no number of `_compared` is worse; say also which rows are compared."""
+    now, before, paired = evidence, as_evidence(baseline), False
+    pairing = "compared with the baseline as different rows, because no ids match"
+    if isinstance(now, Rows) and isinstance(before, Rows):
+        shared = rows_shared_by_id(now.predictions, before.predictions)
+        if shared is not None:
+            (now, before), paired = as_pair(*shared), True
+            pairing = f"compared with the baseline on {now.n_samples:,} rows paired by id"
+    if now.kind != before.kind:
+        kinds = f"{kind_of(now).title} and {kind_of(before).title}"
+        raise InputError(f"predictions and their baseline are of different kinds: {kinds}")
+    measures = [
+        measure
+        for measure in _compared(now)
+        if not any(interval_needs_rows(rows, measure) for rows in (now, before))
+    ]
+    each = 1.0 - (1.0 - level) / len(measures)
+    asked = {"strategy_a": strategy, "strategy_b": before.strategy, "n_bins": n_bins, "level": each}
+    return [_no_worse(measure, now, before, paired, asked) for measure in measures], pairing
+
+
+def _compared(evidence: Evidence) -> list[Measure]:
+    errors = [error for error in ece_of(evidence.kind).values() if error.notion == evidence.notion]
+    scores = [MEASURES[key] for key in ("brier", "top_brier") if MEASURES[key].missing(evidence) is None]
+    accuracy = [MEASURES["accuracy"]] if MEASURES["accuracy"].missing(evidence) is None else []
+    return [*accuracy, *scores[:1], *errors[:1]]
+
+
+def _no_worse(
+    measure: Measure, now: Evidence, before: Evidence, paired: bool, asked: dict[str, Any]
+) -> Check:
+    level, binned = asked["level"], (asked["strategy_a"], asked["strategy_b"])
+    value, old = (
+        measure.value(evidence, n_bins=asked["n_bins"], strategy=strategy)
+        for evidence, strategy in zip((now, before), binned, strict=True)
+    )
+    lower, upper = _change_limits(measure, now, before, paired, asked)
+    worse, better = lower > 0.0, upper < 0.0
+    if measure.higher_is_better:
         worse, better = better, worse
-    if measure.is_error and strategy not in ("uniform", compared.strategy):
+    if measure.is_error and binned[0] not in ("uniform", binned[1]):
         worse = False  # bins average, so errors at each value are larger (Remark 1)
-    same = change.lower == change.upper == 0.0
-    answer: Answer = "broken" if worse else "kept" if better or same else "undecided"
-    each = 1.0 - (1.0 - level) / len(compared.changes)
-    what = "of the difference of squares " if measure.is_error and compared.n_paired is not None else ""
-    decimals = decimals_of(change.lower, change.upper)
-    sentence = (
-        f"{measure.title} no worse than the baseline is {answer}: measured {change.value:.{decimals}f}, "
-        f"baseline {change.before:.{decimals}f}, {100 * each:.6g} % interval {what or 'of the difference '}"
-        f"{interval_words(change.lower, change.upper, sign='+')}"
+    answer: Answer = "broken" if worse else "kept" if better or lower == upper == 0.0 else "undecided"
+    what = "difference of squares" if measure.is_error and paired else "difference"
+    decimals = decimals_of(lower, upper)
+    outcome = (
+        f"measured {value:.{decimals}f}, baseline {old:.{decimals}f}, {100 * level:.6g} % interval of the "
+        f"{what} {interval_words(lower, upper, sign='+')}"
     )
-    return Check(
-        metric=measure.key,
-        value=change.value,
-        lower=change.lower,
-        upper=change.upper,
-        level=each,
-        limit=0.0,
-        bound=bound,
-        answer=answer,
-        perfect_mean=None,
-        perfect_q95=None,
-        p_value=None,
-        sentence=sentence,
-        baseline=change.before,
-    )
+    name = f"{measure.title} no worse than the baseline"
+    limit: Limit = (measure.key, "min" if measure.higher_is_better else "max", 0.0)
+    return replace(_worded(None, limit, (value, lower, upper), level, answer, name, outcome), baseline=old)
 
 
-def _rule_numbers(
-    evidence: Evidence, rule: AcceptanceRule, level: float
-) -> dict[str, tuple[float, float, float]]:
-    """Return the value and the Clopper-Pearson interval of each of `RULED`; [0, 1] if nothing is accepted."""
+def _change_limits(
+    measure: Measure, now: Evidence, before: Evidence, paired: bool, asked: dict[str, Any]
+) -> tuple[float, float]:
+    """Return the ends of the interval of a change, now minus before; debiased for an ECE of paired rows.
+
+    On different rows, and for ECEs of rows with clusters, an error uses the farthest ends of two intervals
+    that each miss half as often (Bonferroni); a score uses `combined_difference`.
+    """
+    level, notion = asked["level"], measure.notion or now.notion
+    if paired and isinstance(now, Rows) and isinstance(before, Rows) and not measure.is_error:
+        new, old = (
+            row_values((rows.tops() if measure.key == "top_brier" else rows).predictions, measure.metric)
+            for rows in (now, before)
+        )
+        (change,) = paired_intervals_of(old, new[None], measure.metric, now, level)
+        return change.lower, change.upper
+    if paired and now.n_clusters is None:
+        difference = paired_difference(now, before, notion=notion, **asked)
+        return difference.lower, difference.upper
+    if measure.is_error:  # unseen errors, which the ends allow for, do not average out
+        options = {"notion": notion, "n_bins": asked["n_bins"], "level": (1.0 + level) / 2.0}
+        a = error_interval(now, strategy=asked["strategy_a"], **options)
+        b = error_interval(before, strategy=asked["strategy_b"], **options)
+        return a.lower - b.upper, a.upper - b.lower
+    numbers = [
+        (measure.value(rows), *measure_interval(rows, measure.key, level=level)) for rows in (now, before)
+    ]
+    return combined_difference(*numbers)[1:]
+
+
+def _rule_number(evidence: Evidence, rule: AcceptanceRule, name: str, level: float) -> Ends:
+    """Return one of `RULED` and its Clopper-Pearson interval; NaN and [0, 1] if nothing is accepted."""
     if not isinstance(evidence, Rows):
         raise InputError("a rule that accepts predictions needs the rows, and a summary holds only sums")
     problems = evidence.of_scores(predicted_classes(evidence.predictions)).problems("confidence")
     problems.check_unweighted("a limit on what a rule accepts", "its exact intervals count rows")
     accepted = rule.accept(evidence.predictions)
-    right = np.zeros(len(accepted), dtype=bool)
-    right[problems.rows] = problems.outcomes
-    found = {}
-    everything = np.ones(len(accepted), dtype=bool)
-    shares = {"accepted": (accepted, everything), "accepted_accuracy": (right[accepted], accepted)}
-    for name, (hits, among) in shares.items():
-        value = float(hits.mean()) if len(hits) else math.nan
-        found[name] = (value, *share_of_rows(hits, evidence.clusters.take(among), 1.0 - level))
-    return found
+    hits, among = accepted, np.ones(len(accepted), dtype=bool)
+    if name == "accepted_accuracy":
+        right = np.zeros(len(accepted), dtype=bool)
+        right[problems.rows] = problems.outcomes
+        hits, among = right[accepted], accepted
+    value = float(hits.mean()) if len(hits) else math.nan
+    return value, *share_of_rows(hits, evidence.clusters.take(among), 1.0 - level)

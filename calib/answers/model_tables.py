@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from calib.answers.metric_tables import (
     Mark,
     MarkedChange,
     assess,
+    measure_floors,
     metric_texts,
 )
 from calib.answers.printed import escape_latex, escape_markdown, latex_row, latex_tabular, markdown_table
@@ -33,11 +36,9 @@ from calib.data.predictions import Announcement, rows_that_count
 from calib.data.several_models import pairs_of_models, rows_to_fit
 from calib.data.validation import check_level
 from calib.evidence.row_scores import TINY, row_values
-from calib.evidence.rows import Rows
-from calib.evidence.sums import SummedRows
+from calib.evidence.rows import Evidence, Rows
 from calib.stats.bootstrap import PairedInterval, best_of, paired_intervals_of
 from calib.stats.differences import PairedDifference, paired_difference
-from calib.stats.floors import NoiseFloor, noise_floors
 from calib.stats.measures import MEASURES, Measure
 
 #: The scores that rank, and the heads of the improvements over the base model.
@@ -118,7 +119,7 @@ class ModelComparison(Drawn):
 
     #: The base of the first model, reference of all improvements; then the others, model by model
     entries: tuple[Assessment, ...]
-    rows: Rows | SummedRows  #: Evidence of the base, with weights and clusters
+    rows: Evidence  #: Evidence of the base, with weights and clusters
     level: float = LEVEL  #: Coverage of each interval
     n_calibration: int = 0  #: Rows on which methods were fitted
 
@@ -181,10 +182,7 @@ class ModelComparison(Drawn):
     @property
     def _lines(self) -> list[list[ModelNumber]]:
         """The numbers of each measure and model, one for each method."""
-        lines: dict[tuple[str, str], list[ModelNumber]] = {}
-        for number in self.numbers:
-            lines.setdefault((number.measure, number.model), []).append(number)
-        return list(lines.values())
+        return [list(line) for _, line in groupby(self.numbers, attrgetter("measure", "model"))]
 
     @cached_property
     def ranked(self) -> tuple[Assessment, ...]:
@@ -245,15 +243,6 @@ class ModelComparison(Drawn):
             marks[head] = marked & (marked.sum() < n_scored)
         return pd.DataFrame(marks)
 
-    def improvement_texts(self) -> pd.DataFrame:
-        """Return texts such as "+0.0006 (+0.0004 to +0.0008)": a row per score, a column per entry."""
-        return pd.DataFrame(
-            {
-                entry.name: {head: self._improvement_text(entry, score) for score, head in RANKING.items()}
-                for entry in self.ranked
-            }
-        )
-
     def _improvement_text(self, entry: Assessment, score: str, decimals: int = 4) -> str:
         change = self.improvements.get(entry.name, {}).get(score)
         if change is None or entry is self.entries[0]:
@@ -261,11 +250,18 @@ class ModelComparison(Drawn):
         return with_interval(change.value, change.lower, change.upper, least=decimals, sign="+")
 
     def metric_texts(self) -> pd.DataFrame:
-        """Return the improvements, if there are several methods, and every number: a column per method."""
+        """Return the improvements, if there are several methods, and every number: a column per method.
+
+        An improvement is a text such as "+0.0006 (+0.0004 to +0.0008)".
+        """
         texts = metric_texts(self.ranked)
-        if len(texts.columns) > 1:
-            texts = pd.concat([self.improvement_texts()[texts.columns], texts])
-        return texts
+        if len(texts.columns) <= 1:
+            return texts
+        gains = {
+            entry.name: {head: self._improvement_text(entry, score) for score, head in RANKING.items()}
+            for entry in self.ranked
+        }
+        return pd.concat([pd.DataFrame(gains)[texts.columns], texts])
 
     @cached_property
     def before(self) -> ModelComparison:
@@ -403,7 +399,7 @@ def _is_finite(entry: Assessment, score: str) -> bool:
     return values is not None and (score == "brier" or bool(values.max() < -np.log(TINY)))
 
 
-def compare_methods(methods: Mapping[str, Rows | SummedRows], *, n_bins: int = N_BINS) -> ModelComparison:
+def compare_methods(methods: Mapping[str, Evidence], *, n_bins: int = N_BINS) -> ModelComparison:
     """Compare methods by the evidence of each on the same rows; the first is the base model."""
     base = next(iter(methods.values()))
     entries = tuple(assess(name, evidence, base, n_bins=n_bins) for name, evidence in methods.items())
@@ -488,11 +484,11 @@ def compare_models(
     pairs = pairs_of_models(models, calibration, random_state)
     chosen = methods_to_compare(methods, kind_of(next(iter(pairs.values()))[1]), n_bins)
     levels = level, 1.0 - (1.0 - level) / max(len(pairs) * len(chosen), 1)
-    redraws = n_resamples, random_state
+    redraws = {"n_resamples": n_resamples, "random_state": random_state}
     entries: list[Assessment] = []
     compared = []
     for position, (name, (fitting, unseen)) in enumerate(pairs.items()):
-        model = _Model(name, fitting, Rows(rows_that_count(unseen)), n_bins, levels, *redraws)
+        model = _Model(name, fitting, Rows(rows_that_count(unseen)), n_bins, levels, redraws)
         compared.append(model)
 
         def report(share: float, method: str, position: int = position, name: str = name) -> None:
@@ -535,12 +531,7 @@ class _Model:
     rows: Rows  #: Evidence of the uncalibrated model
     n_bins: int
     levels: tuple[float, float]  #: Coverage of one interval, and of one of all that hold together
-    n_resamples: int  #: Redraws of the noise floors, and their seed
-    random_state: int | None
-
-    @cached_property
-    def measures(self) -> list[Measure]:
-        return [measure for measure in MEASURES.values() if measure.listed and not measure.missing(self.rows)]
+    redraws: dict[str, Any]  #: Redraws of the noise floors, and their seed
 
     @cached_property
     def base(self) -> Assessment:
@@ -555,7 +546,8 @@ class _Model:
             calibration = rows_to_fit(self.name, self.calibration)
             evidence = scored_by(name, methods[name], calibration, self.rows)
             found = self._assessed(name, evidence)
-            changes = {measure.key: self._change(measure, evidence, found) for measure in self.measures}
+            listed = (each for each in MEASURES.values() if each.listed and not each.missing(self.rows))
+            changes = {measure.key: self._change(measure, evidence, found) for measure in listed}
             return replace(found, changes={key: change for key, change in changes.items() if change})
 
         return assess_each(methods, assessed, model=self.name, progress=progress)
@@ -563,31 +555,13 @@ class _Model:
     def _assessed(self, method: str, evidence: Rows) -> Assessment:
         found = assess(method, evidence, self.rows, n_bins=self.n_bins, intervals=False)
         values, unseen = dict(found.row_values), dict(found.unseen)
-        for measure in (MEASURES[key] for key in EVENT_SCORES):
-            if measure.missing(evidence) is not None:
-                continue
-            scored, before = evidence, self.rows
-            if measure.key != "accuracy":
-                scored, before = evidence.tops(), self.rows.tops()
+        known = [each for each in (MEASURES[key] for key in EVENT_SCORES) if each.missing(evidence) is None]
+        for measure in known:
+            scored, before = evidence.tops(), self.rows.tops()
             values[measure.key] = row_values(scored.predictions, measure.metric)
             unseen[measure.key] = scored.unseen_error(measure.metric, before)
-        floors = self._floors(evidence)
+        floors = measure_floors(evidence, n_bins=self.n_bins, **self.redraws)
         return replace(found, model=self.name, row_values=values, unseen=unseen, floors=floors)
-
-    def _floors(self, evidence: Rows) -> dict[str, NoiseFloor]:
-        errors = [each for each in self.measures if each.is_error and each.missing(evidence) is None]
-        floors: dict[str, NoiseFloor] = {}
-        for notion in dict.fromkeys(error.notion for error in errors):
-            options = {error.key: error.of_cells for error in errors if error.notion == notion}
-            floors |= noise_floors(
-                evidence,
-                options,
-                notion=notion or evidence.notion,
-                n_bins=self.n_bins,
-                n_resamples=self.n_resamples,
-                random_state=self.random_state,
-            )
-        return floors
 
     def _change(self, measure: Measure, evidence: Rows, found: Assessment) -> MarkedChange | None:
         """Return the change against the base; None if it has no paired interval."""

@@ -165,14 +165,8 @@ class SliceTable(Drawn):
     def texts(self) -> pd.DataFrame:
         """Return `frame` as texts, under the heads of `SLICE_COLUMNS`."""
         digits = {np.dtype(np.float64): "{:.4f}", np.dtype(np.int64): "{:,}"}
-        signed = ("gap", "gap_of_rest", "difference", "lower", "upper")
-        own = {
-            "share": "{:.1%}",
-            "rows_needed": "{:,.0f}",
-            "p": "{:.2g}",
-            "ratio": "{:.3f}",
-            **dict.fromkeys(signed, "{:+.4f}"),
-        }
+        own = {"share": "{:.1%}", "rows_needed": "{:,.0f}", "p": "{:.2g}", "ratio": "{:.3f}"}
+        own |= dict.fromkeys(("gap", "gap_of_rest", "difference", "lower", "upper"), "{:+.4f}")
         return pd.DataFrame(
             {
                 head: map(own.get(name, digits.get(self[name].dtype, "{}")).format, self[name])
@@ -384,11 +378,7 @@ def _cut_all(groups: Any, cuts: Any) -> list[Cut]:
 
 
 def groups_of(
-    evidence: Rows | SummedRows,
-    groups: Grouping | None,
-    cuts: Any,
-    notion: Notion,
-    pairs: bool = False,
+    evidence: Evidence, groups: Grouping | None, cuts: Any, notion: Notion, pairs: bool = False
 ) -> Sequence[Groups[Evidence]]:
     """Return the evidence of the groups of every column; for a summary, of the columns that it holds."""
     if isinstance(evidence, SummedRows):

@@ -98,11 +98,8 @@ class OverTime(Drawn):
             return ""
         found = [split for split in self.classes if split.changed]
         head = f"{len(found) or 'None'} of {len(self.classes)} predicted classes changed"
-        named = [
-            f"{split.label if class_names is None else class_names[split.label]} since "
-            f"{time_words(split.time)}"
-            for split in found[:MOST_NAMED]
-        ]
+        names = class_names or {split.label: split.label for split in found}
+        named = [f"{names[split.label]} since {time_words(split.time)}" for split in found[:MOST_NAMED]]
         more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
         return f"{head} (false discovery rate {100 * FDR:g}%){': ' if named else ''}{', '.join(named)}{more}."
 
@@ -180,10 +177,8 @@ def over_time(
     direction = concluded(evidence, level=level).direction
     if verdict == "no change" and direction != UNKNOWN:
         first_half = np.flatnonzero(times < np.median(times))
-        if (
-            len(first_half) >= MIN_ROWS
-            and concluded(evidence.take(first_half), level=level).direction != UNKNOWN
-        ):
+        half = evidence.take(first_half)
+        if half.n_samples >= MIN_ROWS and concluded(half, level=level).direction != UNKNOWN:
             verdict = "wrong from the start"
     return OverTime(
         verdict=verdict,
@@ -231,13 +226,9 @@ class _Claims:
         alpha, splits = fdr * max(int(changed.sum()), 1) / max(len(found), 1), []
         for (label, start, best, n_times, p), is_changed in zip(found, changed.tolist(), strict=True):
             (since, before, _), ends = best, difference_limits(*best, alpha / n_times)
-            gaps = (before.gap, since.gap, since.gap - before.gap, *ends)
-            first, last, change, low, high = (float(each[0]) for each in gaps)
-            counts = int(before.count[0]), int(since.count[0])
-            time = moment(start, self.clock)
-            splits.append(
-                Split(label, time, *counts, first, last, change, low, high, p=p, changed=is_changed)
-            )
+            numbers = (before.count, since.count, before.gap, since.gap, since.gap - before.gap, *ends)
+            values = [each.item() for each in numbers]
+            splits.append(Split(*(label, moment(start, self.clock), *values, p, is_changed)))
         return splits
 
     def blocks(self, alpha: float) -> pd.DataFrame:
@@ -247,11 +238,9 @@ class _Claims:
         own = self.shares(np.arange(len(block)), block, len(starts) + 1)[0]
         times = pd.Series(self.times).groupby(block)
         lower, upper = gap_limits(own, alpha)
-        ends = {
-            name: [moment(end, self.clock) for end in found]
-            for name, found in (("first", times.min()), ("last", times.max()))
-        }
-        return pd.DataFrame(ends | {"rows": own.count, "gap": own.gap, "lower": lower, "upper": upper})
+        first, last = ([moment(end, self.clock) for end in ends] for ends in (times.min(), times.max()))
+        found = {"first": first, "last": last, "rows": own.count, "gap": own.gap}
+        return pd.DataFrame(found | {"lower": lower, "upper": upper})
 
 
 def _starts(times: np.ndarray, most: int, least: int) -> np.ndarray:

@@ -15,24 +15,30 @@ import pandas as pd
 from sklearn.base import BaseEstimator, clone
 
 from calib.answers import model_tables, slice_tables
-from calib.answers.advice import Candidate, Recommendation
+from calib.answers.advice import Candidate, Recommendation, Verdict, confirm_choice
 from calib.answers.advice import recommend as recommend_calibrator
 from calib.answers.calibrated import applied_frame, calibrated_scores, fit_on
 from calib.answers.centres import AcrossCentres, CentreTable, calibration_by_centre
-from calib.answers.conclusion import MOST_NAMED, Conclusion, IfTogether, conclude
-from calib.answers.confirmation import Verdict, confirm_choice
+from calib.answers.conclusion import (
+    MOST_NAMED,
+    BinlessTests,
+    Conclusion,
+    FloorNumbers,
+    IfTogether,
+    NoiseTests,
+    conclude,
+    with_whole_vectors,
+)
 from calib.answers.costly_actions import ActionCosts, choose_actions
 from calib.answers.cuts import MOST_CODES, Cut, cut_column, parse_cuts
 from calib.answers.decision_curves import benefit_difference, decision_curve
 from calib.answers.decision_rules import DecisionRule, RuleEffect
 from calib.answers.decision_rules import decide as choose_rule
 from calib.answers.event_rules import ActionCounts, EventRule, cost_thresholds
-from calib.answers.folds import FoldNumber, fold_errors, fold_texts
 from calib.answers.gate import GateResult, gate_of_judge
 from calib.answers.gate import gate as compare_with_limits
 from calib.answers.guarantee_cards import promise_of
-from calib.answers.metric_tables import BASE, HOW_SURE, Metrics
-from calib.answers.noise_tests import BinlessTests, FloorNumbers, NoiseTests, with_whole_vectors
+from calib.answers.metric_tables import BASE, HOW_SURE, FoldNumber, Metrics, fold_errors, fold_texts
 from calib.answers.risks import HOW_SURE_OF_EVENTS, ForecastNumber, forecast_numbers
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
@@ -86,8 +92,8 @@ from calib.files.readers.roles import ChoiceError, models_in
 from calib.files.readers.writing import write_csv
 from calib.files.saved.document import aligned, dumps, load_calibrator, loads
 from calib.files.saved.project import Project
+from calib.report.calibration_report import ReportInput, report_html
 from calib.report.html import page
-from calib.report.sections import ReportInput, report_html
 from calib.stats.binless import CombinedTest
 from calib.stats.effective import cluster_column
 from calib.stats.measures import ECES, MEASURES, ece_of

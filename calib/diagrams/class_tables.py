@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.answers.class_gaps import ClassGaps
-from calib.answers.conclusion import Conclusion, concluded
+from calib.answers.conclusion import ClassGaps, Conclusion, concluded
 from calib.base.exceptions import InputError
 from calib.base.interval_words import PLANNED_GAP, interval_words, rows_needed, smallest_difference
 from calib.base.results import Drawn, Result

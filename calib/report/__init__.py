@@ -4,8 +4,13 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from calib.report.calibration_report import CalibrationReport, report
-from calib.report.sections import LIBRARIES, ReportInput, report_html
+from calib.report.calibration_report import (
+    LIBRARIES,
+    CalibrationReport,
+    ReportInput,
+    report,
+    report_html,
+)
 
 __all__ = ["LIBRARIES", "CalibrationReport", "ReportInput", "report", "report_html"]
 

@@ -15,8 +15,8 @@ import pandas as pd
 
 import calib
 from calib import Predictions, answers, diagrams, stats
+from calib.answers.advice import confirm_choice
 from calib.answers.conclusion import Conclusion
-from calib.answers.confirmation import confirm_choice
 from calib.answers.costly_actions import choose_actions
 from calib.answers.cuts import LEAST_ROWS
 from calib.calibrators.canonical import SimplexScheme

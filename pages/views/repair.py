@@ -8,8 +8,8 @@ import streamlit as st
 from sklearn.base import clone
 
 from calib import InputError, compare_models, diagrams
-from calib.answers.class_gaps import class_gaps
-from calib.answers.confirmation import confirm_choice
+from calib.answers.advice import confirm_choice
+from calib.answers.conclusion import class_gaps
 from calib.answers.metric_tables import Assessment
 from calib.calibrators.catalogue import full_name, methods_of_kind, name_of
 from calib.calibrators.effort import fit_seconds

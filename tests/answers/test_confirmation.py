@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calib import BinaryPrediction, TopLabelPrediction
-from calib.answers.confirmation import confirm_choice
+from calib.answers.advice import confirm_choice
 from calib.evidence.rows import Rows
 
 ROWS, SAMPLES = 1_500, 100

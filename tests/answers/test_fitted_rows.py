@@ -21,7 +21,7 @@ from calib import (
     report,
     save,
 )
-from calib.answers.fitted_rows import equals_its_outcomes
+from calib.answers.calibrated import equals_its_outcomes
 from calib.answers.gate import gate
 from calib.cli.parser import main
 from calib.data.equal_rows import overlap

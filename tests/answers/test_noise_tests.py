@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from calib import noise_floor
-from calib.answers.folds import fold_errors, fold_texts
-from calib.answers.noise_tests import OF_ONE_CLAIM, BinlessTests, noise_tests, with_whole_vectors
+from calib.answers.conclusion import OF_ONE_CLAIM, BinlessTests, noise_tests, with_whole_vectors
+from calib.answers.metric_tables import fold_errors, fold_texts
 from calib.evidence.rows import Rows
 from calib.stats.binless import calibration_slope, calibration_test
 from tests.populations import dirichlet

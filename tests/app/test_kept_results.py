@@ -21,9 +21,9 @@ from sklearn.base import BaseEstimator
 
 import calib
 from calib import Predictions, diagrams, stats
+from calib.answers.advice import confirm_choice
 from calib.answers.calibrated import calibrated_scores, fit_on
-from calib.answers.class_gaps import class_gaps
-from calib.answers.confirmation import confirm_choice
+from calib.answers.conclusion import class_gaps
 from calib.answers.costly_actions import choose_actions
 from calib.data.notions import PerClass
 from calib.diagrams.living_picture import living_picture

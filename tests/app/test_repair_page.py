@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from calib import HistogramBinning, MulticlassToBinary, guarantee_card, load
+from calib.answers.advice import confirm_choice
 from calib.answers.calibrated import calibrated_scores, fit_on
-from calib.answers.confirmation import confirm_choice
 from calib.evidence.rows import Rows
 from pages.shared.isolation.process import JobEnded
 from pages.shared.session import on_all_rows

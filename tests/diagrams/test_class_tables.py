@@ -14,7 +14,7 @@ from calib import (
     ece,
     reduce_to_binary,
 )
-from calib.answers.class_gaps import class_gaps
+from calib.answers.conclusion import class_gaps
 from calib.diagrams import class_diagram, class_heat, class_table, confusions
 from calib.evidence.rows import as_evidence
 from tests.figures import accepted

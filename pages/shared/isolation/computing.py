@@ -18,8 +18,8 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 import calib
+from calib.answers.advice import confirm_choice
 from calib.answers.calibrated import fit_on
-from calib.answers.confirmation import confirm_choice
 from calib.answers.costly_actions import choose_actions
 from calib.answers.metric_tables import metric_intervals
 from calib.base.parallel import WORKERS

@@ -10,8 +10,7 @@ from sklearn.base import clone
 
 from calib import InputError
 from calib.answers import Recommendation
-from calib.answers.advice import NONE
-from calib.answers.confirmation import SCORES, Confirmation
+from calib.answers.advice import NONE, SCORES, Confirmation
 from calib.base.interval_words import with_interval
 from calib.calibrators.catalogue import name_of
 from pages.shared import page_results as results
