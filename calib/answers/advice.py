@@ -315,7 +315,7 @@ def recommend(
             after = others.of_scores(calibrated_scores(found, others.predictions))
             confirmation = _together(confirmation, confirm_choice(others, after))
         effect = f"{confirmation.words('the choice', 'the choice and the fit')}."
-        chosen = _chosen(name, n_close, trial, _rows_words(tried.n_samples, rows.n_samples))
+        chosen = _chosen(name, n_close, trial, rows.n_samples)
     if not (evidence.is_declared or evidence.clusters.independent):
         n_clusters = evidence.clusters.n_clusters
         together_words = (
@@ -401,19 +401,14 @@ def choose_points_per_bin(
     repeats = 2 if 2 * fits.sum() <= MOST_FITS and 4 * sizes[drawn].sum() <= MOST_PAIRS else 1
     while repeats * fits.sum() > MOST_FITS and len(tried) > 2:
         tried, fits = tried[::2], fits[::2]
-    pairs = np.concatenate(
-        [np.arange(problems.offsets[problem], problems.offsets[problem + 1]) for problem in drawn]
-    )
-    losses = np.zeros((len(tried), len(pairs)))
-    ends = sizes[drawn].cumsum()
-    for first, last in zip(ends - sizes[drawn], ends, strict=True):
-        own = pairs[first:last]
+    of_problems, losses_of = [np.arange(*problems.offsets[[at, at + 1]]) for at in drawn], []
+    for own in of_problems:
         points = problems.scores[own].astype(np.float64), problems.outcomes[own]  # ascending, as problems are
         weights = problems.weights[own] if problems.is_weighted else None
         unit = evidence.clusters.take(problems.rows[own]).code
-        for _ in range(repeats):
-            fold = (generator.permutation(unit.max() + 1) % N_FOLDS)[unit]
-            losses[:, first:last] += _held_out_errors(*points, weights, fold, tried) / repeats
+        folds = [(generator.permutation(unit.max() + 1) % N_FOLDS)[unit] for _ in range(repeats)]
+        losses_of.append(sum(_held_out_errors(*points, weights, fold, tried) / repeats for fold in folds))
+    pairs, losses = np.concatenate(of_problems), np.concatenate(losses_of, axis=1)
     n_samples = problems.n_samples
     by_row = np.array([np.bincount(problems.rows[pairs], loss, n_samples) for loss in losses])
     by_row *= n_samples / len(pairs)  # a row can be in several problems, or, if they are a sample, in none
@@ -676,13 +671,10 @@ def fitted_numbers(calibrator: BaseEstimator) -> int:
     return sum(array.size for array in arrays if array.dtype.kind == "f")
 
 
-def _rows_words(n_tried: int, n_samples: int) -> str:
-    if n_tried == n_samples:
-        return f"the {n_samples:,} calibration rows"
-    return f"{n_tried:,} of the {n_samples:,} calibration rows, drawn at random"
-
-
-def _chosen(name: str, n_close: int, trial: _Trial, rows: str) -> str:
+def _chosen(name: str, n_close: int, trial: _Trial, n_samples: int) -> str:
+    rows = f"the {n_samples:,} calibration rows"
+    if trial.rows.n_samples < n_samples:
+        rows = f"{trial.rows.n_samples:,} of {rows}, drawn at random"
     why = "it is closest to the lowest Brier score and log loss"
     if n_close > 1:
         why = (

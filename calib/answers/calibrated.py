@@ -157,7 +157,8 @@ def equals_its_outcomes(problems: BinaryProblems) -> bool:
         possible = np.abs(used * score - whole) <= EXACT * rows
         for count in (whole, whole + 1.0)[: 1 + left_out]:
             agreeing |= possible & (right == count)
-            log = log_binomial(rows, count) + count * np.log(score) + (rows - count) * np.log1p(-score)
+            ways = gammaln(rows + 1.0) - gammaln(count + 1.0) - gammaln(rows - count + 1.0)
+            log = ways + count * np.log(score) + (rows - count) * np.log1p(-score)
             chance += np.where(possible, np.exp(log), 0.0)
     if not agreeing.any() or 2 * rows[agreeing].sum() < rows.sum():
         return False
@@ -172,10 +173,6 @@ def _cells(scores: np.ndarray, outcomes: np.ndarray) -> tuple[np.ndarray, np.nda
     right = np.add.reduceat(outcomes, starts, dtype=np.int64) if len(starts) else rows
     kept = (rows > 1) & (score > 0.0) & (score < 1.0)
     return score[kept], rows[kept], right[kept]
-
-
-def log_binomial(n: np.ndarray, k: np.ndarray) -> np.ndarray:
-    return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
 
 
 def applied_frame(

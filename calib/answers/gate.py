@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 from xml.etree import ElementTree  # written, never read
 
@@ -15,7 +16,7 @@ import pandas as pd
 from calib.answers.calibrated import used_rows
 from calib.answers.conclusion import concluded
 from calib.answers.judgement import Judgement
-from calib.answers.printed import escape_markdown, markdown_table
+from calib.answers.model_tables import escape_markdown, markdown_table
 from calib.base.exceptions import InputError
 from calib.base.interval_words import decimals_of, interval_words, rows_needed, smallest_difference
 from calib.base.results import Result
@@ -289,8 +290,9 @@ def gate(
             found[-1] += checks
     if isinstance(evidence, Rows) and evidence.suspected is not None:
         dependence = f"{evidence.suspected.rows} may belong together, and each answer holds in both cases"
-    careful = [max(same, key=_carefulness) for same in zip(*found, strict=True)]
-    return GateResult(tuple(careful), strict, pairing, dependence)
+    # the more careful check is undecided, else has the wider interval
+    careful = partial(max, key=lambda check: (check.answer == "undecided", check.upper - check.lower))
+    return GateResult(tuple(map(careful, zip(*found, strict=True))), strict, pairing, dependence)
 
 
 def _limits(most: Mapping[str, float] | None, least: Mapping[str, float] | None) -> list[Limit]:
@@ -298,11 +300,6 @@ def _limits(most: Mapping[str, float] | None, least: Mapping[str, float] | None)
     if not all(isinstance(asked, Mapping) for asked in sides.values()):
         raise InputError(f"limits are numbers by metric, such as {{'tl_ece': 0.03}}; got {most!r}, {least!r}")
     return [(name, side, limit) for side, asked in sides.items() for name, limit in asked.items()]
-
-
-def _carefulness(check: Check) -> tuple[bool, float]:
-    """Rank an undecided check above others, then the check with the widest interval."""
-    return check.answer == "undecided", check.upper - check.lower
 
 
 class _Part(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -35,11 +35,15 @@ from calib.evidence.binning import BinStatistics
 from calib.evidence.row_scores import weighted_mean
 from calib.evidence.rows import Evidence, Rows, Source, as_evidence
 from calib.evidence.sums import SummedRows
+from calib.stats.bootstrap import PairedInterval
+from calib.stats.differences import PairedDifference
 from calib.stats.floors import NoiseFloor, noise_floors
 from calib.stats.intervals import interval_needs_rows, measure_interval
 from calib.stats.measures import MEASURES
 
-#: How a number compares with the base.
+#: A number of a method minus its base's, for ECEs of the debiased squared l2 errors; and how both compare,
+#: all comparisons taken together.
+Change: TypeAlias = PairedInterval | PairedDifference
 Mark = Literal["better", "worse", ""]
 
 #: The note under a table with intervals.
@@ -54,17 +58,6 @@ BASE = "Base model"
 
 #: Name of the fold that pools all rows.
 POOLED = "pooled"
-
-
-@dataclass(frozen=True)
-class MarkedChange:
-    """A number of a method minus its base's; for ECEs, of the debiased squared l2 errors."""
-
-    difference: float
-    #: Ends of its interval
-    lower: float
-    upper: float
-    mark: Mark = ""  #: Whether it is distinguishable from 0, all comparisons taken together
 
 
 @dataclass(frozen=True, repr=False)
@@ -226,7 +219,7 @@ class Assessment:
     #: Change of each mean if one more row is wrong, from `calib.answers.calibrated.unseen_losses`
     unseen: Mapping[str, float] = field(default_factory=dict)
     floors: Mapping[str, NoiseFloor] = field(default_factory=dict)  #: Of errors, by key
-    changes: Mapping[str, MarkedChange] = field(default_factory=dict)  #: Against the base, by key
+    changes: Mapping[str, tuple[Change, Mark]] = field(default_factory=dict)  #: Against the base, by key
     model: str = ""  #: Name of the model; "" if there is only one
     failure: str | None = None  #: Why it could not be fitted; None if it could
 

@@ -17,13 +17,12 @@ from calib.answers.calibrated import calibrated_scores, fit_on
 from calib.answers.metric_tables import (
     METRIC_COLUMNS,
     Assessment,
+    Change,
     Mark,
-    MarkedChange,
     assess,
     measure_floors,
     metric_texts,
 )
-from calib.answers.printed import escape_latex, escape_markdown, latex_row, latex_tabular, markdown_table
 from calib.base.exceptions import InputError
 from calib.base.interval_words import decimals_of, interval_words, with_interval
 from calib.base.results import Drawn
@@ -37,8 +36,8 @@ from calib.data.several_models import pairs_of_models, rows_to_fit
 from calib.data.validation import check_level
 from calib.evidence.row_scores import TINY, row_values
 from calib.evidence.rows import Evidence, Rows
-from calib.stats.bootstrap import PairedInterval, best_of, paired_intervals_of
-from calib.stats.differences import PairedDifference, paired_difference
+from calib.stats.bootstrap import best_of, paired_intervals_of
+from calib.stats.differences import paired_difference
 from calib.stats.measures import MEASURES, Measure
 
 #: The scores that rank, and the heads of the improvements over the base model.
@@ -157,8 +156,14 @@ class ModelComparison(Drawn):
         if floor := entry.floors.get(key):
             upper = float(floor.quantile(0.95))
             known |= {"floor": floor.mean, "floor_upper": upper, "p_value": floor.p_value}
-        if change := entry.changes.get(key):
-            known |= vars(change)
+        if key in entry.changes:
+            change, mark = entry.changes[key]
+            known |= {
+                "difference": change.difference,
+                "lower": change.lower,
+                "upper": change.upper,
+                "mark": mark,
+            }
         return ModelNumber(*about, entry.bins, entry.failure, **known)
 
     def frame(self) -> pd.DataFrame:
@@ -343,17 +348,19 @@ class ModelComparison(Drawn):
         It needs the LaTeX package multirow. The notes follow as comments.
         """
         marks: dict[Mark, str] = {"better": r"\textbf{{{}}}", "worse": r"\textit{{{}}}", "": "{}"}
-        head, body = self._printed(decimals, marks, escape_latex)
-        lines = [latex_row(rf"\textbf{{{name}}}" for name in head) + r" \hline"]
+        head, body = self._printed(decimals, marks, _escape_latex)
+        lines = [_latex_row(rf"\textbf{{{name}}}" for name in head) + r" \hline"]
         height = max(len(self.models), 1)
         for position, (metric, *cells) in enumerate(body):
             is_first, is_last = position % height == 0, position % height == height - 1
             if height > 1:
                 metric = rf"\multirow{{{height}}}{{*}}{{{metric}}}" if is_first else ""
             rule = r" \hline" if is_last else rf" \cline{{2-{len(head)}}}"
-            lines.append(latex_row([metric, *cells]) + rule)
+            lines.append(_latex_row([metric, *cells]) + rule)
         comments = "".join(f"% {' '.join(note.split())}\n" for note in self.notes())
-        return latex_tabular("|".join("c" * len(head)), lines) + comments
+        columns = "|".join("c" * len(head))
+        tabular = [rf"\begin{{tabular}}{{{columns}}}", *lines, r"\end{tabular}"]
+        return "\n".join([*tabular, comments])
 
     def _printed(
         self, decimals: int, marks: Mapping[Mark, str], escape: Callable[[str], str]
@@ -375,6 +382,27 @@ class ModelComparison(Drawn):
             body.append([*map(escape, names), *(_cell(number, times, digits, marks) for number in numbers)])
         heads = ("Metric", *(["Model"] if self.models else []), *self.methods)
         return [escape(head) for head in heads], body
+
+
+def markdown_table(head: Sequence[str], body: Iterable[Sequence[str]], n_names: int = 1) -> str:
+    """Return a Markdown table whose first columns are names, aligned left, and the others numbers."""
+    lines = ["| " + " | ".join(row) + " |" for row in [head, *body]]
+    lines.insert(1, "|" + "|".join([":--"] * n_names + ["--:"] * (len(head) - n_names)) + "|")
+    return "\n".join(lines) + "\n"
+
+
+def escape_markdown(text: str) -> str:
+    return "".join("\\" + sign if sign in "\\`*_{}[]<>()#+!|~$" else sign for sign in text.replace("\n", " "))
+
+
+def _escape_latex(text: str) -> str:
+    signs = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    signs |= {sign: "\\" + sign for sign in "&%$#_{}"}
+    return "".join(signs.get(sign, sign) for sign in text.replace("\n", " "))
+
+
+def _latex_row(cells: Iterable[str]) -> str:
+    return " & ".join(cells) + r" \\"
 
 
 def _telling_digits(numbers: Sequence[ModelNumber], times: float, digits: int) -> int:
@@ -563,7 +591,7 @@ class _Model:
         floors = measure_floors(evidence, n_bins=self.n_bins, **self.redraws)
         return replace(found, model=self.name, row_values=values, unseen=unseen, floors=floors)
 
-    def _change(self, measure: Measure, evidence: Rows, found: Assessment) -> MarkedChange | None:
+    def _change(self, measure: Measure, evidence: Rows, found: Assessment) -> tuple[Change, Mark] | None:
         """Return the change against the base; None if it has no paired interval."""
         alone, together = self.levels
         change = self._interval(measure, evidence, found, alone)
@@ -577,11 +605,9 @@ class _Model:
             strategy = strategy.of_class(-1)
         if measure.is_error and mark == "worse" and strategy not in ("uniform", self.rows.strategy):
             mark = ""  # equal-width bins understate the error of the base
-        return MarkedChange(change.difference, change.lower, change.upper, mark)
+        return change, mark
 
-    def _interval(
-        self, measure: Measure, evidence: Rows, found: Assessment, level: float
-    ) -> PairedInterval | PairedDifference | None:
+    def _interval(self, measure: Measure, evidence: Rows, found: Assessment, level: float) -> Change | None:
         key, notion = measure.key, measure.notion or "top-label"
         if measure.metric == "ece" and measure.missing(evidence) is None:
             return paired_difference(evidence, self.rows, notion=notion, n_bins=self.n_bins, level=level)
@@ -592,5 +618,5 @@ class _Model:
         return paired_intervals_of(before, after, measure.metric, self.rows, level, more)[0]
 
 
-def _excludes_0(change: PairedInterval | PairedDifference | None) -> bool:
+def _excludes_0(change: Change | None) -> bool:
     return change is not None and (change.lower > 0.0 or change.upper < 0.0)
