@@ -324,18 +324,9 @@ def recommend(
         chosen = f"{chosen} {together_words}".lstrip()
     if confirmation is None or confirmation.verdict != "better":
         name, found = NONE, None
-    return Recommendation(
-        name=name,
-        calibrator=found,
-        effect=effect,
-        chosen=chosen,
-        table=trial.table(),
-        left_out=left_out,
-        ruled_out=trial.ruled_out,
-        n_tried=tried.n_samples,
-        n_samples=rows.n_samples,
-        confirmation=confirmation,
-    )
+    candidates_of = trial.table(), left_out, trial.ruled_out
+    counts = tried.n_samples, rows.n_samples
+    return Recommendation(name, found, effect, chosen, *candidates_of, *counts, confirmation)
 
 
 def _too_few(rows: Rows) -> str | None:

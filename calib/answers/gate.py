@@ -413,20 +413,9 @@ def _worded(
 ) -> Check:
     """Return a check without a noise floor; `name` and `outcome` are its words."""
     (metric, bound, limit), group = asked, None if part is None else part.group
-    return Check(
-        metric,
-        *ends,
-        level=level,
-        limit=limit,
-        bound=bound,
-        answer=answer,
-        perfect_mean=None,
-        perfect_q95=None,
-        p_value=None,
-        sentence=f"{name} is {answer}: {outcome}",
-        group=group,
-        n_samples=None if part is None or group is None else part.evidence.n_samples,
-    )
+    n_samples = None if part is None or group is None else part.evidence.n_samples
+    sentence, floor = f"{name} is {answer}: {outcome}", (None, None, None)
+    return Check(metric, *ends, level, limit, bound, answer, *floor, sentence, group, n_samples)
 
 
 def _with_rows_needed(check: Check, part: _Part, now: float, wanted: float, what: str) -> Check:

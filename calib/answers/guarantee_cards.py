@@ -355,29 +355,16 @@ def guarantee_card(
     k = np.where(covered, points, 2)
     delta = calibrator.binary_calibrator.delta if _is_randomized(calibrator) else 0.0
     entries = np.asarray(calibrator.n_points_)
-    bounds = (
-        deviation(2.0 / each, k) + delta,
-        deviation(np.maximum(2.0 * together / each, 1.0), k) + delta,
-        np.sqrt(1.0 / (2.0 * k)) + delta,
-    )
-    marginal, conditional, expected = (np.where(covered, bound, np.nan) for bound in bounds)
+    marginal = np.where(covered, deviation(2.0 / each, k) + delta, np.nan)
+    conditional = np.where(covered, deviation(np.maximum(2.0 * together / each, 1.0), k) + delta, np.nan)
+    expected = np.where(covered, np.sqrt(1.0 / (2.0 * k)) + delta, np.nan)
     kept = {index: fitted for index, fitted in binned.items() if covered[index]}
+    about = calibrator.notion, float(alpha), choices, not why_not, why_not
+    of_problems = problem, shape.labels_of(problem), rank, groups[shape.groups_of(problem)]
     return GuaranteeCard(
-        notion=calibrator.notion,
-        alpha=float(alpha),
-        choices=choices,
-        applies=not why_not,
-        why_not=why_not,
-        problem=problem,
-        label=shape.labels_of(problem),
-        rank=rank,
-        group=groups[shape.groups_of(problem)],
-        n_points=entries,
-        n_bins=n_bins,
-        points_per_bin=points,
-        marginal=marginal,
-        conditional=conditional,
-        expected_ece=expected,
+        *about,
+        *of_problems,
+        *(entries, n_bins, points, marginal, conditional, expected),
         errors=_error_bounds(calibrator, binned, why_not, each, delta),
         bins=_bin_intervals(kept, shape, each / np.maximum(together, 1), delta),
         void=void,

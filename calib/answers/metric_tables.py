@@ -151,16 +151,8 @@ def metrics(
         value = measure.value(evidence, cells=cells.get(measure.notion), n_bins=n_bins, strategy=strategy)
         if not np.isnan(value):  # an AUC needs both outcomes
             values[key] = value
-    return Metrics(
-        method=method,
-        n_samples=evidence.n_samples,
-        n_bins=n_bins,
-        strategy=strategy,
-        values=values,
-        n_distinct=n_distinct,
-        kind=evidence.kind,
-        weighted=evidence.is_weighted,
-    )
+    about = evidence.kind, evidence.is_weighted
+    return Metrics(method, evidence.n_samples, n_bins, strategy, values, n_distinct, *about)
 
 
 def _sum_to_one(rows: Announcement) -> bool:

@@ -180,15 +180,9 @@ def over_time(
         half = evidence.take(first_half)
         if half.n_samples >= MIN_ROWS and concluded(half, level=level).direction != UNKNOWN:
             verdict = "wrong from the start"
-    return OverTime(
-        verdict=verdict,
-        direction=direction,
-        kind=evidence.kind,
-        level=level,
-        split=whole[0],
-        classes=tuple(sorted(classes, key=lambda split: split.p)),
-        blocks=claims.blocks(1.0 - LEVEL),
-    )
+    clearest_first = tuple(sorted(classes, key=lambda split: split.p))
+    about, blocks = (verdict, direction, evidence.kind, level), claims.blocks(1.0 - LEVEL)
+    return OverTime(*about, whole[0], clearest_first, blocks)
 
 
 class _Claims:

@@ -703,15 +703,5 @@ def report(
         calibrators = {}
     elif not isinstance(calibrators, Mapping):
         calibrators = {name_of(calibrators): calibrators}
-    return CalibrationReport(
-        ReportInput(
-            rows,
-            calibrators,
-            calibration,
-            title=title,
-            simulated=simulated,
-            n_bins=n_bins,
-            n_resamples=n_resamples,
-            random_state=random_state,
-        )
-    )
+    draws: Any = {"n_bins": n_bins, "n_resamples": n_resamples, "random_state": random_state}
+    return CalibrationReport(ReportInput(rows, calibrators, calibration, title, simulated, **draws))
