@@ -206,16 +206,11 @@ class PointsPerBinChoice(Drawn):
 
     def frame(self) -> pd.DataFrame:
         """Return one row per k with its score, and what was chosen."""
-        return pd.DataFrame(
-            {
-                "points_per_bin": self.points_per_bin,
-                "brier": self.brier,
-                "standard_error": self.standard_error,
-                "base_brier": self.base_brier,
-                "best": self.points_per_bin == self.best,
-                "chosen": self.points_per_bin == self.chosen,
-            }
+        k = self.points_per_bin
+        table = pd.DataFrame(
+            {"points_per_bin": k, "brier": self.brier, "standard_error": self.standard_error}
         )
+        return table.assign(base_brier=self.base_brier, best=k == self.best, chosen=k == self.chosen)
 
 
 def recommend(

@@ -277,22 +277,13 @@ class GuaranteeCard(Result):
 
     def frame(self) -> pd.DataFrame:
         """Return one row per problem."""
-        return pd.DataFrame(
-            {
-                "problem": self.problem,
-                "label": self.label,
-                **({"group": self.group} if any(self.group) else {}),
-                "rank": self.rank,
-                "n_points": self.n_points,
-                "n_bins": self.n_bins,
-                "points_per_bin": self.points_per_bin,
-                "eps_marginal": self.marginal,
-                "eps_conditional": self.conditional,
-                "reach": self.reach,
-                "expected_ece_bound": self.expected_ece,
-                **({"error_bound": self.errors.each} if np.isfinite(self.errors.each).any() else {}),
-            }
-        )
+        groups = ["group"] if any(self.group) else []
+        names = ["problem", "label", *groups, "rank", "n_points", "n_bins", "points_per_bin"]
+        table = pd.DataFrame({name: getattr(self, name) for name in names})
+        table = table.assign(eps_marginal=self.marginal, eps_conditional=self.conditional, reach=self.reach)
+        table = table.assign(expected_ece_bound=self.expected_ece)
+        each = self.errors.each
+        return table.assign(error_bound=each) if np.isfinite(each).any() else table
 
 
 def promise_of(calibrator: object) -> tuple[list[str], tuple[float | None, float | None]]:

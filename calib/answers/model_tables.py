@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
@@ -434,24 +434,6 @@ def compare_methods(methods: Mapping[str, Evidence], *, n_bins: int = N_BINS) ->
     return ModelComparison(entries, base)
 
 
-def assess_each(
-    methods: Iterable[str],
-    assessed: Callable[[str], Assessment],
-    *,
-    model: str = "",
-    progress: Callable[[float, str], object] | None = None,
-) -> Iterator[Assessment]:
-    """Yield the assessment of each method, which says why if the method could not be fitted."""
-    names = list(methods)
-    for position, name in enumerate(names):
-        if progress:
-            progress(position / len(names), name)
-        try:
-            yield assessed(name)
-        except InputError as error:
-            yield Assessment(name, model=model, failure=str(error))
-
-
 def scored_by(name: str, calibrator: BaseEstimator, calibration: Announcement, rows: Rows) -> Rows:
     """Fit a method on calibration rows and return the evidence of its scores of other rows."""
     if is_foreign(calibrator):
@@ -518,12 +500,14 @@ def compare_models(
     for position, (name, (fitting, unseen)) in enumerate(pairs.items()):
         model = _Model(name, fitting, Rows(rows_that_count(unseen)), n_bins, levels, redraws)
         compared.append(model)
-
-        def report(share: float, method: str, position: int = position, name: str = name) -> None:
+        entries.append(model.base)
+        for number, (method, calibrator) in enumerate(chosen.items()):
             if progress:
-                progress((position + share) / len(pairs), f"{name}: {method}")
-
-        entries += [model.base, *model.fitted(chosen, report)]
+                progress((position + number / len(chosen)) / len(pairs), f"{name}: {method}")
+            try:
+                entries.append(model.fitted(method, calibrator))
+            except InputError as error:
+                entries.append(Assessment(method, model=name, failure=str(error)))
     n_calibration = max(0 if fitting is None else len(fitting) for fitting, _ in pairs.values())
     return ModelComparison(tuple(entries), compared[0].rows, level, n_calibration)
 
@@ -565,20 +549,14 @@ class _Model:
     def base(self) -> Assessment:
         return self._assessed(BASE, self.rows)
 
-    def fitted(
-        self, methods: Mapping[str, BaseEstimator], progress: Callable[[float, str], object]
-    ) -> Iterator[Assessment]:
-        """Yield the assessment of each method, with its changes against the base."""
-
-        def assessed(name: str) -> Assessment:
-            calibration = rows_to_fit(self.name, self.calibration)
-            evidence = scored_by(name, methods[name], calibration, self.rows)
-            found = self._assessed(name, evidence)
-            listed = (each for each in MEASURES.values() if each.listed and not each.missing(self.rows))
-            changes = {measure.key: self._change(measure, evidence, found) for measure in listed}
-            return replace(found, changes={key: change for key, change in changes.items() if change})
-
-        return assess_each(methods, assessed, model=self.name, progress=progress)
+    def fitted(self, method: str, calibrator: BaseEstimator) -> Assessment:
+        """Fit a method and assess it, with its changes against the base."""
+        calibration = rows_to_fit(self.name, self.calibration)
+        evidence = scored_by(method, calibrator, calibration, self.rows)
+        found = self._assessed(method, evidence)
+        listed = (each for each in MEASURES.values() if each.listed and not each.missing(self.rows))
+        changes = {measure.key: self._change(measure, evidence, found) for measure in listed}
+        return replace(found, changes={key: change for key, change in changes.items() if change})
 
     def _assessed(self, method: str, evidence: Rows) -> Assessment:
         found = assess(method, evidence, self.rows, n_bins=self.n_bins, intervals=False)

@@ -390,15 +390,10 @@ def reliability_section(about: ReportInput) -> list[str]:
 
 def _living(about: ReportInput, diagram: ReliabilityDiagram) -> dict[str, Any]:
     """Return the living picture of the base model, before and after the first calibrator."""
-    after = list(about.methods.items())[1:2]
+    name, after = [*about.methods.items(), ("", None)][1]
+    named = {"named": diagram.clearest[:MOST_COLOURED].tolist(), "class_names": about.names}
     return living_picture(
-        about.evidence,
-        after[0][1] if after else None,
-        n_bins=about.n_bins,
-        named=diagram.clearest[:MOST_COLOURED].tolist(),
-        class_names=about.names,
-        event=about.event,
-        after_name=after[0][0] if after else "",
+        about.evidence, after, n_bins=about.n_bins, event=about.event, after_name=name, **named
     )
 
 
@@ -416,12 +411,8 @@ def classes_section(about: ReportInput) -> list[str]:
     classes = class_table(about.evidence, **about.draws, conclusion=about.conclusion)
     heads = {name: head for name, (head, _) in CLASS_COLUMNS.items()}
     shown = classes.frame(about.names).head(MOST_CLASSES)[list(heads)].rename(columns=heads)
-    formats = dict.fromkeys(heads.values(), ".3f") | {
-        "Predicted": ",d",
-        "True": ",d",
-        "Share": ".1%",
-        "Rows needed": ",.0f",
-    }
+    own = {"Predicted": ",d", "True": ",d", "Share": ".1%", "Rows needed": ",.0f"}
+    formats = dict.fromkeys(heads.values(), ".3f") | own
     sentence = f"{classes.words()}."
     top = classes.order[:MOST_DRAWN]
     top = top[classes.predicted[top] > 0]
@@ -527,16 +518,13 @@ def _validity(about: ReportInput, name: str, card: GuaranteeCard) -> list[str]:
     assert isinstance(evidence, Rows)
     notion: Notion = card.notion  # type: ignore[assignment]
     cells = validity_cells(base, evidence, notion=notion)
-    curve = partial(
-        validity_curve,
-        notion=notion,
-        label=cells.labels,
-        n_bins=about.n_bins,
-        strategy="discrete" if cells.calibrators_own else "uniform",
-        n_resamples=min(about.n_resamples, 200),
-        random_state=about.random_state,
-    )
-    curves = {BASE: curve(base, reference=evidence if cells.calibrators_own else None), name: curve(evidence)}
+    reference, strategy = (evidence, "discrete") if cells.calibrators_own else (None, "uniform")
+    options = about.draws | {"n_resamples": min(about.n_resamples, 200)}
+    options |= {"notion": notion, "label": cells.labels, "strategy": strategy}
+    curves = {
+        BASE: validity_curve(base, reference=reference, **options),
+        name: validity_curve(evidence, **options),
+    }
     promises = card.promises()
     epsilon = promises[0].epsilon if promises else 0.05
     sentence = f"{validity_words(curves, epsilon)} {diagrams.DOTTED} {cells.words(about.n_bins)}"

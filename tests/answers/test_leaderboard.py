@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import calib
-from calib.answers.metric_tables import Assessment, assess
-from calib.answers.model_tables import RANKING, ModelComparison, assess_each, scored_by
+from calib.answers.metric_tables import Assessment
+from calib.answers.model_tables import RANKING, ModelComparison
 from calib.calibrators.catalogue import named_methods
 from calib.data.predictions import TopLabelPrediction
 from calib.datasets import resnet_shaped
-from calib.evidence.rows import Rows, as_evidence
+from calib.evidence.rows import as_evidence
 
 
 class Failing:
@@ -22,13 +22,7 @@ class Failing:
 
 
 def compare(calibration, evaluation, methods, progress=None):
-    rows = Rows(evaluation)
-
-    def assessed(name):
-        return assess(name, scored_by(name, methods[name], calibration, rows), rows)
-
-    entries = assess_each(methods, assessed, progress=progress)
-    return ModelComparison((assess("Base", rows, rows), *entries), rows)
+    return calib.compare_models({"": (calibration, evaluation)}, methods, n_resamples=1, progress=progress)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +36,7 @@ def board():
         chosen | {"broken": Failing()},
         progress=lambda share, name: steps.append((share, name)),
     )
-    assert [name for _, name in steps] == ["TS", "TL-HB", "N-HB", "broken"]
+    assert steps == [(0.0, ": TS"), (0.25, ": TL-HB"), (0.5, ": N-HB"), (0.75, ": broken")]
     return example, leaderboard
 
 
