@@ -402,21 +402,10 @@ def choose_points_per_bin(
     best = int(mean.argmin())
     error = _mean_and_error(by_row - by_row[best], evidence)[1]
     chosen = int(np.flatnonzero(mean <= mean[best] + error).max())
-    return PointsPerBinChoice(
-        notion=notion,
-        n_samples=n_samples,
-        n_problems=int((sizes > 0).sum()),
-        n_tried=len(drawn),
-        points_per_bin=tried,
-        brier=mean,
-        standard_error=error,
-        base_brier=weighted_mean(
-            (problems.scores[pairs].astype(np.float64) - problems.outcomes[pairs]) ** 2,
-            problems.weights[pairs],
-        ),
-        best=int(tried[best]),
-        chosen=int(tried[chosen]),
-    )
+    squares = (problems.scores[pairs].astype(np.float64) - problems.outcomes[pairs]) ** 2
+    base_brier = weighted_mean(squares, problems.weights[pairs])
+    counts, found = (n_samples, int((sizes > 0).sum()), len(drawn)), (int(tried[best]), int(tried[chosen]))
+    return PointsPerBinChoice(notion, *counts, tried, mean, error, base_brier, *found)
 
 
 def _held_out_errors(

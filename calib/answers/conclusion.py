@@ -106,12 +106,8 @@ class NoiseTests:
     def p_values(self) -> list[float]:
         """P-values of all tests of the first notion."""
         binless = [test.p_value for test in self.without_bins if test.test in OF_ONE_CLAIM]
-        slope = self.without_bins.slope
-        return [
-            *(floor.p_value for floor in self.floors.values()),
-            *binless,
-            *([] if slope is None else [slope.p_value]),
-        ]
+        slope, floors = self.without_bins.slope, [floor.p_value for floor in self.floors.values()]
+        return [*floors, *binless, *([] if slope is None else [slope.p_value])]
 
     @property
     def sentences(self) -> tuple[str, ...]:

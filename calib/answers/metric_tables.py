@@ -344,8 +344,8 @@ def fold_errors(
         One row for each fold and number, with the columns of `FoldNumber`. The last fold is "pooled".
     """
     rows, names, code = _divided(rows, fold)
-    redraws = {"n_resamples": n_resamples, "random_state": random_state}
-    return _table(Rows(rows), {}, names, code, n_bins, redraws)
+    options = {"n_bins": n_bins, "n_resamples": n_resamples, "random_state": random_state}
+    return _table(Rows(rows), names, code, {}, options)
 
 
 def fold_texts(table: pd.DataFrame) -> pd.DataFrame:
@@ -419,13 +419,12 @@ def cross_calibrate(
         fitted.append(fold_calibrator)
         parts.append(calibrated_scores(fold_calibrator, rows.take(np.flatnonzero(code == number))))
     scores = _joined(parts, code, rows)
-    redraws = {"n_resamples": n_resamples, "random_state": random_state}
+    options = {"n_bins": n_bins, "n_resamples": n_resamples, "random_state": random_state}
     evidence, own = Rows(rows), {name: part.strategy for name, part in zip(names, parts, strict=True)}
+    own[POOLED] = parts[0].strategy
     stages = {
-        "before": _table(evidence, {}, names, code, n_bins, redraws),
-        "after": _table(
-            evidence.of_scores(scores), own | {POOLED: parts[0].strategy}, names, code, n_bins, redraws
-        ),
+        "before": _table(evidence, names, code, {}, options),
+        "after": _table(evidence.of_scores(scores), names, code, own, options),
     }
     table = pd.concat(stages, names=["stage"]).reset_index("stage").reset_index(drop=True)
     final = (fit_on(clone(unfitted), rows),) if combine == "refit" else tuple(fitted)
@@ -465,20 +464,18 @@ def _joined(parts: list[Announcement], code: np.ndarray, rows: Announcement) -> 
 
 def _table(
     evidence: Rows,
-    strategies: Mapping[str, Strategy],
     names: list[str],
     code: np.ndarray,
-    n_bins: int,
-    redraws: dict[str, Any],
+    strategies: Mapping[str, Strategy],
+    options: Mapping[str, Any],
 ) -> pd.DataFrame:
     every = np.arange(evidence.n_samples)
     parts = {name: np.flatnonzero(code == number) for number, name in enumerate(names)} | {POOLED: every}
     found = []
     for fold, chosen in parts.items():
-        part = evidence.take(chosen)
-        bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategies.get(fold)}
-        numbers = metrics(part, **bins).values
-        floors = measure_floors(part, **bins, **redraws) if redraws["n_resamples"] else {}
+        part, strategy = evidence.take(chosen), strategies.get(fold)
+        numbers = metrics(part, n_bins=options["n_bins"], strategy=strategy).values
+        floors = measure_floors(part, strategy=strategy, **options) if options["n_resamples"] else {}
         for key, value in numbers.items():
             floor = floors.get(key)
             known = (np.nan, np.nan) if floor is None else (floor.mean, floor.p_value)

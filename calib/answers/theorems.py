@@ -109,16 +109,10 @@ def guarantee(
     alpha, delta = check_alpha(alpha), check_not_negative(delta, "delta")
     if not 0.0 <= accuracy <= 1.0:
         raise InputError(f"accuracy must lie in [0, 1]; got {accuracy!r}")
-    return Guarantee(
-        points_per_bin=k,
-        n_samples=n,
-        alpha=alpha,
-        delta=delta,
-        marginal=float(deviation(2.0 / alpha, k)) + delta,
-        conditional=float(deviation(2.0 * n / (k * alpha), k)) + delta,
-        expected_ece=math.sqrt(1.0 / (2.0 * k)) + delta,
-        accuracy=float(accuracy),
-    )
+    marginal = float(deviation(2.0 / alpha, k)) + delta
+    conditional = float(deviation(2.0 * n / (k * alpha), k)) + delta
+    expected_ece = math.sqrt(1.0 / (2.0 * k)) + delta
+    return Guarantee(k, n, alpha, delta, marginal, conditional, expected_ece, float(accuracy))
 
 
 def error_bound(rates: Any, inside: int, mass: float, alpha: float) -> float:

@@ -594,17 +594,11 @@ def report_html(about: ReportInput) -> str:
     return page(f"Calibration of {about.title}", "\n".join(body), plotly_script())
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class CalibrationReport(Result):
-    """The result of `calib.report`; in a notebook it shows the conclusion and the table of numbers.
+    """The result of `calib.report`; in a notebook it shows the conclusion and the table of numbers."""
 
-    Attributes
-    ----------
-    about : ReportInput
-        What the report is about.
-    """
-
-    def __init__(self, about: ReportInput) -> None:
-        self.about = about
+    about: ReportInput  #: What the report is about
 
     @cached_property
     def sentence(self) -> str:
