@@ -420,12 +420,10 @@ def _held_out_errors(
             binning = HistogramBinning(points_per_bin=int(tried[position]))
             n_bins = binning.bins_for(n_inside)
             if n_bins not in fits:
-                points = scores[~held_out], outcomes[~held_out]
-                if weights is None:
-                    binning.fit_sorted(*points)
-                else:
-                    binning.fit(*points, weights[~held_out])
-                fits[n_bins] = (binning.curve_(scores[held_out]) - outcomes[held_out]) ** 2
+                rest = ~held_out
+                points = scores[rest], outcomes[rest]
+                own = binning.fit_sorted(*points) if weights is None else binning.fit(*points, weights[rest])
+                fits[n_bins] = (own.curve_(scores[held_out]) - outcomes[held_out]) ** 2
             errors[position, held_out] = fits[n_bins]
     return errors
 

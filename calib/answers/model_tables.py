@@ -141,9 +141,7 @@ class ModelComparison(Drawn):
     def measures(self) -> tuple[str, ...]:
         """Keys of the numbers in `calib.stats.measures.MEASURES`, the paper's first."""
         order = dict.fromkeys((*TABLES, *MEASURES))
-        return tuple(
-            key for key in order if MEASURES[key].listed and MEASURES[key].missing(self.rows) is None
-        )
+        return tuple(key for key in order if MEASURES[key].listed and not MEASURES[key].missing(self.rows))
 
     @cached_property
     def numbers(self) -> tuple[ModelNumber, ...]:
