@@ -560,8 +560,8 @@ class _Model:
         found = assess(method, evidence, self.rows, n_bins=self.n_bins, intervals=False)
         values, unseen = dict(found.row_values), dict(found.unseen)
         known = [each for each in (MEASURES[key] for key in EVENT_SCORES) if each.missing(evidence) is None]
+        scored, before = (evidence.tops(), self.rows.tops()) if known else (evidence, self.rows)
         for measure in known:
-            scored, before = evidence.tops(), self.rows.tops()
             values[measure.key] = row_values(scored.predictions, measure.metric)
             unseen[measure.key] = scored.unseen_error(measure.metric, before)
         floors = measure_floors(evidence, n_bins=self.n_bins, **self.redraws)
