@@ -72,12 +72,8 @@ class LabelShift(Result):
 
     def words(self, class_names: Any = None) -> str:
         """Name the share of each class before and now, and what the correction assumes."""
-        shares = ", ".join(
-            f"{name} {before:.1%} and {now:.1%}"
-            for name, before, now in zip(
-                as_names(class_names, len(self.source)), self.source, self.target, strict=True
-            )
-        )
+        each = zip(as_names(class_names, len(self.source)), self.source, self.target, strict=True)
+        shares = ", ".join(f"{name} {before:.1%} and {now:.1%}" for name, before, now in each)
         how = "as given" if self.method == "known" else "as estimated"
         return (
             f"class shares, before and {how}: {shares}. {self.sentence} This assumes that only the shares "

@@ -136,11 +136,6 @@ def needs_equal_rows(what: str, how: str = "(rows.unweighted(), or --unweighted)
     return f"{what} cannot use weights: {COUNTS_ROWS[what]}; count every row once to use it {how}."
 
 
-def without_weights(kind: Kind) -> str:
-    """Say which of the tests without bins cannot use weights of predictions of a kind; "" if all can."""
-    return needs_equal_rows("The kernel test of whole vectors") if "vector" in kind.has else ""
-
-
 def check_equal_rows(rows: Any, what: str) -> None:
     """Raise `InputError` if predictions have weights, which something in `COUNTS_ROWS` cannot use."""
     if getattr(rows, "sample_weight", None) is not None:

@@ -998,13 +998,6 @@ def rows_that_count(rows: Announcement) -> Any:
     return rows.unweighted() if weights.min() == weights.max() else rows
 
 
-def vote_words(rows: Announcement) -> str:
-    if rows.voted is None:
-        return ""
-    size = f"{rows.n_samples:,} votes about {len(pd.unique(rows.voted)):,} rows"
-    return f"{size}: errors are against their distribution, accuracy is the share of votes that agree"
-
-
 def effective_words(effective: float, n_rows: int) -> str:
     """Say how many rows of equal weight the weighted rows are worth (Kish 1965)."""
     shown = f"{effective:,.0f}" if effective >= 10 else f"{effective:.1f}"

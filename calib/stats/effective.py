@@ -10,7 +10,7 @@ import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.base.results import Result
-from calib.data.predictions import Scores, Values, vote_words
+from calib.data.predictions import Scores, Values
 from calib.evidence.clusters import MIN_CLUSTERS
 from calib.evidence.rows import Rows, Source, as_evidence
 
@@ -81,10 +81,14 @@ def dependence_words(rows: Any) -> str:
     """Say how many independent rows votes or clustered rows are worth; "" for others."""
     if getattr(rows, "labels", None) is None:
         return ""
-    worth, clusters = "", Rows(rows).clusters
-    if not clusters.independent:
-        worth = f"{effective_sample(rows).words}{_cluster_words(rows)}"
-    return "; ".join(filter(None, (vote_words(rows), worth)))
+    words = []
+    if rows.voted is not None:
+        size = f"{rows.n_samples:,} votes about {len(pd.unique(rows.voted)):,} rows"
+        meant = "errors are against their distribution, accuracy is the share of votes that agree"
+        words.append(f"{size}: {meant}")
+    if not Rows(rows).clusters.independent:
+        words.append(f"{effective_sample(rows).words}{_cluster_words(rows)}")
+    return "; ".join(words)
 
 
 def _cluster_words(rows: Any) -> str:

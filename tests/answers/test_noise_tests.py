@@ -47,6 +47,16 @@ def test_the_test_of_whole_vectors_is_told_but_decides_nothing():
     assert len(added.sentences) == len(found.sentences) + 1
 
 
+def test_only_tests_of_whole_vectors_are_lost_to_weights():
+    rows, weights = dirichlet(60), np.linspace(1.0, 2.0, 60)
+    for given, n_lost in ((rows, 1), (rows.top, 0)):
+        evidence = Rows(given.with_weights(weights))
+        found = noise_tests(evidence, **DRAWS)
+        lost = with_whole_vectors(found, evidence, 3).missing[len(found.missing) :]
+        assert len(lost) == n_lost
+        assert all(each.startswith("The kernel test of whole vectors cannot use weights") for each in lost)
+
+
 def test_without_redraws_there_is_nothing_to_compare_with():
     rows = dirichlet(60)
     found = noise_tests(Rows(rows), n_resamples=0)

@@ -7,7 +7,6 @@ import pytest
 
 import calib
 from calib import InputError, TopLabelPrediction, reduce_to_binary
-from calib.data.kinds import KINDS, without_weights
 from calib.stats import canonical_ece, canonical_noise_floor
 from calib.stats.binless import calibration_tests
 from calib.stats.intervals import SquaredGaps, outcome_limits
@@ -130,8 +129,3 @@ def test_what_has_no_weights_says_so():
     with pytest.raises(InputError, match='"kuiper", "ks" and "spiegelhalter" can'):
         calib.calibration_test(Y, PROBA, test="skce", sample_weight=WEIGHTS)
     assert "skce" not in {item.test for item in calibration_tests(Y, PROBA, sample_weight=WEIGHTS)}
-
-
-def test_only_tests_of_whole_vectors_are_lost_to_weights():
-    assert without_weights(KINDS["vectors"]).startswith("The kernel test of whole vectors cannot use weights")
-    assert without_weights(KINDS["binary"]) == ""
