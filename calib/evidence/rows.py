@@ -586,7 +586,7 @@ def known_rows(
     if y_true is None:
         raise InputError("the true labels are needed; got None")
     if scores is None and type(y_true) is Rows:
-        return single_rows(y_true, None, sample_weight, cluster, "This").predictions
+        return cast(Rows, as_evidence(y_true, None, sample_weight, cluster)).predictions
     for given, place in ((scores, "second"), (y_true, "first")):
         if isinstance(given, (Rows, SummedRows, BinaryProblems)):
             raise InputError(
