@@ -69,8 +69,7 @@ class Fallback:
     #: Calibration rows, and the fewest needed
     n_points: int
     needed: int
-    #: "identity" (unchanged), "pooled" (of all classes), "class" (of a group's class) or "shrunk"
-    used: str
+    used: str  #: "identity" (unchanged), "pooled" (of all classes), "class" (of a group's class) or "shrunk"
     group: int = -1  #: Code of the group, -1 if there are no groups
 
 

@@ -52,8 +52,7 @@ class Overlap:
     #: Rows that assess it, and how many of these were used to fit
     n_rows: int
     n_used: int
-    #: {"content", "id", "scores", "sample"}: the evidence for it
-    by: str
+    by: str  #: {"content", "id", "scores", "sample"}: the evidence for it
 
     @property
     def words(self) -> str:

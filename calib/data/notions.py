@@ -28,8 +28,7 @@ class PerClass:
     Notions that pool the classes use equal-width bins: with a bin per score, conf-ECE would equal TL-ECE.
     """
 
-    #: Classes whose scores were not binned: they get bins by `other_strategy`
-    others: tuple[int, ...] = ()
+    others: tuple[int, ...] = ()  #: Classes whose scores were not binned: they get bins by `other_strategy`
     #: Bins of these classes, and of pooled classes
     other_strategy: Literal["uniform", "quantile"] = "uniform"
 

@@ -77,8 +77,7 @@ class Announcement:
 
     kind: ClassVar[str]  #: "vectors", "top-label", "confidence", "binary", "top-k" or "multilabel"
     has: ClassVar[frozenset[str]]  #: Keys of `calib.data.kinds.INGREDIENTS` that the kind offers
-    #: Name of the field that holds the scores.
-    scored_by: ClassVar[str]
+    scored_by: ClassVar[str]  #: Name of the field that holds the scores.
 
     _: KW_ONLY
     metadata: pd.DataFrame | None = None  #: Every further column of the source, one row per prediction
@@ -392,8 +391,7 @@ class _OfColumns(Announcement):
 
 
 class _OfLists(Announcement):
-    #: Name of the field that holds the announced classes.
-    announced_by: ClassVar[str]
+    announced_by: ClassVar[str]  #: Name of the field that holds the announced classes.
 
     class_names: tuple[str, ...] | None
 
@@ -480,9 +478,8 @@ class Predictions(_OfColumns):
     (2, 3, [0, 2], [0.7, 0.8])
     """
 
-    kind: ClassVar[str] = "vectors"
-    has: ClassVar[frozenset[str]] = frozenset({"confidence", "class", "classes", "scores", "vector", "ranks"})
-    scored_by: ClassVar[str] = "proba"
+    kind, scored_by = "vectors", "proba"
+    has = frozenset({"confidence", "class", "classes", "scores", "vector", "ranks"})
 
     proba: np.ndarray
     labels: np.ndarray | None = None
@@ -556,10 +553,8 @@ class TopLabelPrediction(_OfLists):
     `metadata`, `sample_weight`, `cluster` and `coverage` as for `Predictions`.
     """
 
-    kind: ClassVar[str] = "top-label"
-    has: ClassVar[frozenset[str]] = frozenset({"confidence", "class", "classes", "announced class"})
-    scored_by: ClassVar[str] = "confidence"
-    announced_by: ClassVar[str] = "label"
+    kind, scored_by, announced_by = "top-label", "confidence", "label"
+    has = frozenset({"confidence", "class", "classes", "announced class"})
 
     label: np.ndarray  #: (n,) int64: Predicted class codes, 0..L-1; names of `class_names` are translated
     confidence: np.ndarray  #: (n,) float32 or float64: Probability predicted for that class, in [0, 1]
@@ -583,9 +578,8 @@ class ConfidencePrediction(Announcement):
     `metadata`, `sample_weight`, `cluster` and `coverage` as for `Predictions`.
     """
 
-    kind: ClassVar[str] = "confidence"
-    has: ClassVar[frozenset[str]] = frozenset({"confidence", "one score"})
-    scored_by: ClassVar[str] = "confidence"
+    kind, scored_by = "confidence", "confidence"
+    has = frozenset({"confidence", "one score"})
     class_names: ClassVar[tuple[str, ...]] = ("wrong", "right")
 
     confidence: np.ndarray  #: (n,) float32 or float64: Probability announced for being right, in [0, 1]
@@ -675,9 +669,8 @@ class BinaryPrediction(Announcement):
     ('yes', [1, 0], [0.1, 0.8])
     """
 
-    kind: ClassVar[str] = "binary"
-    has: ClassVar[frozenset[str]] = frozenset({"event", "classes", "one score"})
-    scored_by: ClassVar[str] = "score"
+    kind, scored_by = "binary", "score"
+    has = frozenset({"event", "classes", "one score"})
 
     score: np.ndarray  #: (n,) float32 or float64: P(Y = 1), in [0, 1]
     #: (n,) int64 or None: 0 or 1, if that is known; names of `class_names` are translated
@@ -736,10 +729,8 @@ class TopKPrediction(_OfLists):
     (2, [0, 2], [0.6, 0.5])
     """
 
-    kind: ClassVar[str] = "top-k"
-    has: ClassVar[frozenset[str]] = frozenset({"confidence", "class", "classes", "announced class", "ranks"})
-    scored_by: ClassVar[str] = "scores"
-    announced_by: ClassVar[str] = "ranked"
+    kind, scored_by, announced_by = "top-k", "scores", "ranked"
+    has = frozenset({"confidence", "class", "classes", "announced class", "ranks"})
 
     #: (n, K) int64: Class codes, 0..L-1, no class twice in a row; names of `class_names` are translated
     ranked: np.ndarray
@@ -791,9 +782,8 @@ class MultilabelPrediction(_OfColumns):
     (2, 2, [2, 0])
     """
 
-    kind: ClassVar[str] = "multilabel"
-    has: ClassVar[frozenset[str]] = frozenset({"scores", "classes", "every label"})
-    scored_by: ClassVar[str] = "scores"
+    kind, scored_by = "multilabel", "scores"
+    has = frozenset({"scores", "classes", "every label"})
 
     scores: np.ndarray  #: (n, L) float32 or float64: Probability of each class, in [0, 1]
     labels: np.ndarray | None = None  #: (n, L) bool or None: Whether each class is true, if that is known

@@ -51,8 +51,7 @@ class BinaryProblems(_Shaped):
     depend on the number of rows.
     """
 
-    #: The notion the problems came from, and their numbers
-    shape: NotionShape
+    shape: NotionShape  #: The notion the problems came from, and their numbers
     n_samples: int  #: Rows n of the predictions
     offsets: np.ndarray  #: (P + 1,) int64: Problem p owns the entries ``offsets[p]:offsets[p + 1]``
     scores: np.ndarray  #: (m,) float: Scores, ascending inside each problem
@@ -134,8 +133,7 @@ class BinStatistics(_Shaped):
     """One row per non-empty cell (problem, bin), ordered by problem and bin."""
 
     shape: NotionShape  #: Shape of the problems: `notion`, `n_classes`, `n_claims`, `n_problems`
-    #: How it was binned: "uniform", "quantile", "discrete", or "mixed" if classes differ
-    strategy: str
+    strategy: str  #: How it was binned: "uniform", "quantile", "discrete", or "mixed" if classes differ
     n_bins: int  #: Bins per problem asked for (for "discrete": the most distinct scores any problem has)
     n_samples: int  #: Rows n of the predictions
     #: (C,) int64: Which problem and which bin of it, 0-based

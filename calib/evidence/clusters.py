@@ -53,8 +53,7 @@ def even_clusters_of(sums: np.ndarray, away: np.ndarray, cluster: np.ndarray) ->
 class Clusters:
     """Which rows belong together: each row is a cluster of its own if all are independent."""
 
-    #: (n,) int64 array: number of the cluster of each row, 0..G-1, by first appearance
-    code: np.ndarray
+    code: np.ndarray  #: (n,) int64 array: number of the cluster of each row, 0..G-1, by first appearance
     n_clusters: int  #: Clusters G
 
     @classmethod

@@ -65,8 +65,7 @@ class ShareSums:
     weight: np.ndarray
     happened: np.ndarray
     score: np.ndarray
-    #: (5, G): Sums over units of a^2, a b, b^2, c b and c^2
-    square: np.ndarray
+    square: np.ndarray  #: (5, G): Sums over units of a^2, a b, b^2, c b and c^2
 
     def shares(self, units: np.ndarray | None = None, even: np.ndarray | None = None) -> Shares:
         """Return the shares; `units` and `even` are the clusters of each set, None for independent rows."""

@@ -77,8 +77,7 @@ class CalibrationBand(Result):
     lower: np.ndarray
     upper: np.ndarray
     level: float  #: Coverage of the whole band
-    #: Groups of neighbouring scores: the band changes only from one to the next
-    n_groups: int
+    n_groups: int  #: Groups of neighbouring scores: the band changes only from one to the next
 
     def within(self, above: float = 0.5) -> float:
         """Return the smallest distance by which the score can be off anywhere from `above` upwards.

@@ -77,8 +77,7 @@ class CalibrationTest(_Tested):
     test: Test  #: "kuiper", "ks", "spiegelhalter" or "skce"
     notion: str  #: What was tested; "canonical" for "skce", which is about the whole vector
     n_samples: int  #: Rows
-    #: Range or largest value of the cumulative differences, z, or the squared kernel error
-    statistic: float
+    statistic: float  #: Range or largest value of the cumulative differences, z, or the squared kernel error
     p_value: float  #: Chance of a statistic as extreme under calibration
     #: Redraws of the outcomes behind the p-value; 0 if it comes from the limit for many rows
     n_resamples: int
@@ -121,12 +120,9 @@ class CalibrationSlope(Result):
     in_the_large_upper: float
     #: Test of slope 1 and intercept 0 together (likelihood ratio; score test for weighted rows)
     p_value: float
-    #: Coverage of each (Wald) interval
-    level: float
-    #: False if all scores are equal or separate the outcomes; intervals then have no bounds
-    determined: bool
-    #: Rows of score 0 or 1 that were left out because all scores are rounded
-    n_left_out: int
+    level: float  #: Coverage of each (Wald) interval
+    determined: bool  #: False if all scores are equal or separate the outcomes; intervals then have no bounds
+    n_left_out: int  #: Rows of score 0 or 1 that were left out because all scores are rounded
     untold: str | None  #: Why there is no verdict, such as too few clusters; None if there is
 
     @property

@@ -35,8 +35,7 @@ class Decomposition(Drawn):
     score: float  #: Mean score over entries
     #: Distance of mean scores from observed frequencies: what recalibration can remove, 0 or more
     calibration: float
-    #: Score if every cell predicted its frequency: recalibration cannot improve it
-    refinement: float
+    refinement: float  #: Score if every cell predicted its frequency: recalibration cannot improve it
     uncertainty: float  #: Score of predicting the base rate of each claim
     resolution: float  #: Gain of the cells over the base rate: uncertainty - refinement, 0 or more
     binning: float  #: Remainder because scores inside one cell differ; exactly 0 for "discrete"

@@ -58,8 +58,7 @@ class ErrorInterval(Result):
     norm: int  #: 1 for the ECE, 2 for the l2 error
     #: The plug-in error, as `calib.ece` gives it for ``norm=1``; noise makes it too large on average
     observed: float
-    #: Estimate without the noise; for ``norm=2`` the root of the debiased squared error
-    estimate: float
+    estimate: float  #: Estimate without the noise; for ``norm=2`` the root of the debiased squared error
     #: Ends of the interval, in [0, 1]
     lower: float
     upper: float
@@ -558,8 +557,7 @@ class SquaredGaps(Result):
     pairs: np.ndarray
     variance: np.ndarray  #: (C,) float64 array: estimated mean of P (1 - P) in the cell
     squared: float  #: Debiased squared l2 error; can be negative
-    #: How much too small `squared` can be because chances differ inside cells
-    between: float
+    between: float  #: How much too small `squared` can be because chances differ inside cells
     degenerate: float  #: Its variance if the model is calibrated
     excess: float  #: Factor of that variance for outcomes of one row in several claims: at most 2
 
@@ -610,8 +608,7 @@ class ClusterSquares(Result):
     mean_square: float
     #: (G,) float64 array: the contribution of each cluster to the estimate, through the gaps of its cells
     linear: np.ndarray
-    #: (G, C) csr_array: scaled residuals of each cluster in each cell
-    noise: Any
+    noise: Any  #: (G, C) csr_array: scaled residuals of each cluster in each cell
 
     @classmethod
     def of(cls, problems: BinaryProblems, cells: BinStatistics, clusters: Clusters) -> ClusterSquares:

@@ -18,8 +18,7 @@ Metric = Literal["ece", "mce", "accuracy", "auc", "brier", "log_loss"]
 
 @dataclass(frozen=True)
 class Measure:
-    #: Its name in code, JSON and limits: an attribute of `calib.answers.Summary`, except "conf_mce"
-    key: str
+    key: str  #: Its name in code, JSON and limits: an attribute of `calib.answers.Summary`, except "conf_mce"
     title: str  #: Its name in tables and sentences, in the field's terms
     metric: Metric  #: {"ece", "mce", "accuracy", "auc", "brier", "log_loss"}: the estimator
     #: What an error conditions on; for a score, "top-label" means that the predicted class is right
