@@ -91,9 +91,12 @@ def cut_column(
     if column.dtype == object or pd.api.types.is_string_dtype(column.dtype):
         column = column.mask(column == "")
     known = column.dropna()
-    if _are_numbers(known) and not isinstance(at, str):
-        few = known.nunique() <= MOST_CODES or (codes and bool((known == known.round()).all()))
-        if at is None and not few and _are_ids(known):
+    kind = known.dtype
+    numeric = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind) and len(known) > 0
+    if numeric and not isinstance(at, str):
+        whole = bool((known == known.round()).all())
+        few = known.nunique() <= MOST_CODES or (codes and whole)
+        if at is None and not few and whole and len(known) >= LEAST_ROWS and known.is_unique:
             raise InputError(
                 f"column {name!r} has {len(known):,} different whole numbers in {len(column):,} rows, as ids "
                 "do; if they are quantities, say where to cut them"
@@ -119,46 +122,33 @@ def parse_cuts(texts: Sequence[str], columns: Sequence[str]) -> dict[str, int | 
     >>> parse_cuts(["age=30,50", "size==4", "day=month"], ["age", "size", "day"])
     {'age': (30.0, 50.0), 'size': 4, 'day': 'month'}
     """
-    found = {}
+    found: dict[str, int | tuple[float, ...] | str] = {}
     for text in texts:
         name = next((column for column in columns if text.startswith(f"{column}=")), None)
         if name is None:
             raise InputError(f"write a cut as COLUMN=AT, for a requested column; got {text!r}")
-        found[name] = _parse_cut(name, text[len(name) + 1 :])
+        where = text[len(name) + 1 :]
+        try:
+            numbers = int(where[1:]) if where.startswith("=") else tuple(map(float, where.split(",")))
+        except ValueError:
+            if where not in DATE_PARTS:
+                raise InputError(
+                    f"cut {name!r} at numbers such as 30,50, a number of groups such as =4, or by one of "
+                    f"{', '.join(DATE_PARTS)}; got {where!r}"
+                ) from None
+        found[name] = where if where in DATE_PARTS else numbers
     return found
-
-
-def _parse_cut(name: str, where: str) -> int | tuple[float, ...] | str:
-    if where in DATE_PARTS:
-        return where
-    try:
-        return int(where[1:]) if where.startswith("=") else tuple(map(float, where.split(",")))
-    except ValueError:
-        raise InputError(
-            f"cut {name!r} at numbers such as 30,50, a number of groups such as =4, or by one of "
-            f"{', '.join(DATE_PARTS)}; got {where!r}"
-        ) from None
-
-
-def _are_numbers(known: pd.Series) -> bool:
-    return pd.api.types.is_numeric_dtype(known) and not pd.api.types.is_bool_dtype(known) and len(known) > 0
-
-
-def _are_ids(known: pd.Series) -> bool:
-    return len(known) >= LEAST_ROWS and known.is_unique and bool((known == known.round()).all())
 
 
 def _cut_values(column: pd.Series, name: str, how: str) -> Cut:
     """Return a group for each value: numbers and categories in their order, texts by the alphabet."""
-    texts = column.map(group_name, na_action="ignore").astype(object)
-    keys = texts
+    texts = keys = column.map(group_name, na_action="ignore").astype(object)
     if isinstance(column.dtype, pd.CategoricalDtype):
         keys = column.cat.codes.mask(column.isna())
     elif pd.api.types.is_numeric_dtype(column):
         keys = column
     code = pd.factorize(keys, sort=True)[0]
-    order, first = np.unique(code, return_index=True)
-    names = [str(text) for text in texts.iloc[first[order >= 0]]]
+    names = texts[code >= 0].groupby(code[code >= 0]).first().tolist()
     if len(column) >= LEAST_ROWS and 2 * len(names) > len(column) and how == "values":
         raise InputError(
             f"column {name!r} has {len(names):,} values in {len(column):,} rows, so that most groups would "
@@ -183,8 +173,7 @@ def _cut_numbers(column: pd.Series, name: str, at: int | Sequence[float]) -> Cut
     code = np.searchsorted(edges, numbers, side="right").astype(np.int64)
     code[np.isnan(numbers)] = len(edges) + 1
     texts = [f"{edge:.6g}" for edge in edges]
-    names = ["all"] if not texts else [f"below {texts[0]}"]
-    names += [f"{low} to {high}" for low, high in zip(texts, texts[1:], strict=False)]
-    names += [f"{texts[-1]} and more"] if texts else []
+    between = [f"{low} to {high}" for low, high in zip(texts, texts[1:], strict=False)]
+    names = [f"below {texts[0]}", *between, f"{texts[-1]} and more"] if texts else ["all"]
     used, code = np.unique(code, return_inverse=True)
     return Cut(name, "numbers", code, tuple([*names, MISSING][at] for at in used), tuple(edges.tolist()))
