@@ -4,23 +4,24 @@ from .advice import (
     choose_points_per_bin as choose_points_per_bin, recommend as recommend,
 )
 from .calibrated import calibrated_scores as calibrated_scores
-from .centres import CentreTable as CentreTable, calibration_by_centre as calibration_by_centre
 from .coarsening import Coarsening as Coarsening, coarsen as coarsen
 from .conclusion import Conclusion as Conclusion, Gap as Gap, conclude as conclude
-from .costly_actions import ActionCosts as ActionCosts, choose_actions as choose_actions
 from .cuts import Cut as Cut, cut_column as cut_column
 from .decision_curves import (
-    BenefitDifference as BenefitDifference, DecisionCurve as DecisionCurve, RiskCoverage as RiskCoverage,
-    benefit_difference as benefit_difference, decision_curve as decision_curve,
-    risk_coverage as risk_coverage,
+    ActionCosts as ActionCosts, BenefitDifference as BenefitDifference, DecisionCurve as DecisionCurve,
+    RiskCoverage as RiskCoverage, benefit_difference as benefit_difference,
+    choose_actions as choose_actions, decision_curve as decision_curve, risk_coverage as risk_coverage,
 )
-from .decision_rules import DecisionRule as DecisionRule, RuleEffect as RuleEffect, decide as decide
+from .decision_rules import (
+    DecisionRule as DecisionRule, EventRule as EventRule, RuleEffect as RuleEffect, decide as decide,
+)
 from .gate import Check as Check, GateResult as GateResult
-from .event_rules import EventRule as EventRule
 from .guarantee_cards import GuaranteeCard as GuaranteeCard, guarantee_card as guarantee_card
 from .judgement import Judgement as Judgement, judge as judge
 from .model_tables import ModelComparison as ModelComparison, compare_models as compare_models
-from .risks import Risk as Risk, risk as risk
+from .risks import (
+    CentreTable as CentreTable, Risk as Risk, calibration_by_centre as calibration_by_centre, risk as risk,
+)
 from .time_changes import OverTime as OverTime, over_time as over_time
 from .slice_tables import SliceTable as SliceTable, slices as slices
 from .metric_tables import (

@@ -14,16 +14,19 @@ import numpy as np
 import pandas as pd
 
 from calib.answers.decision_rules import decide
+from calib.answers.promises import promise_words
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn
 from calib.calibrators.acceptance import LevelRule
 from calib.data.equal_rows import Overlap
 from calib.data.predictions import ConfidencePrediction, Scores, Values, score_matrix
 from calib.data.validation import check_alpha, check_share
-from calib.evidence.rows import Rows, Source, as_evidence
+from calib.evidence.rows import Source, single_rows
 
 #: Between the names of a path such as "Felidae;Felis;Felis catus", the coarsest first.
 SEPARATOR = ";"
+#: Columns of `Coarsening` by level.
+COLUMNS = ("n_groups", "n_answered", "n_wrong", "right", "lower", "upper")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,8 +46,7 @@ class Coarsening(LevelRule, Drawn):
 
     def frame(self) -> pd.DataFrame:
         """Return a row for each level, the finest first."""
-        names = ["n_groups", "n_answered", "share", "n_wrong", "right", "lower", "upper"]
-        table = {name: getattr(self, name) for name in names}
+        table = {name: getattr(self, name) for name in ("n_groups", "n_answered", "share", *COLUMNS[2:])}
         return pd.DataFrame({"level": self.levels, "threshold": self.thresholds} | table)
 
     @property
@@ -61,19 +63,10 @@ class Coarsening(LevelRule, Drawn):
         ]
         words = f"Of {self.n_samples:,} rows, {', '.join(said)} are answered; "
         words += f"{1.0 - self.share.sum():.1%} are left to a person."
-        if self.guarantee is not None:
-            words = f"{words} {self.guarantee}"
-            if self.dependence is not None:
-                words += (
-                    f" {self.dependence[0].upper()}{self.dependence[1:]} may belong together: thresholds "
-                )
-                words += "are the more careful ones."
-            return words
-        why = (
-            self.unpromised
-            or f"these rows are too few or too often wrong for an accuracy of {self.accuracy:.4g}"
-        )
-        return f"{words} Nothing is promised: {why}."
+        few = f"these rows are too few or too often wrong for an accuracy of {self.accuracy:.4g}"
+        together = "thresholds are the more careful ones"
+        promised = promise_words(self.guarantee, self.unpromised or few, self.dependence, together)
+        return f"{words} {promised}"
 
 
 def coarsen(
@@ -129,51 +122,41 @@ def coarsen(
     >>> rule.accept([[0.5, 0.48, 0.02]]).answer.tolist()
     ['Felis']
     """
-    evidence = as_evidence(y_true, scores, sample_weight, cluster)
-    if not isinstance(evidence, Rows):
-        raise InputError("levels are chosen row by row; a summary holds only sums")
+    evidence = single_rows(y_true, scores, sample_weight, cluster, "A choice of levels")
     if (missing := evidence.lacks("notion:class-wise")) is not None:
         raise InputError(missing)
     check_share(accuracy, "accuracy", 0.95)
     levels, names = _hierarchy(tree, tuple(map(str, evidence.class_names or ())))
-    nothing = np.full(len(levels), np.inf)
-    asked: dict[str, Any] = {"levels": levels, "tree": names, "accuracy": accuracy}
-    claims = LevelRule(**asked, thresholds=nothing, alpha=check_alpha(alpha), guarantee=None).claims
+    thresholds = np.full(len(levels), np.inf)
+    asked = LevelRule(levels, names, thresholds, accuracy, check_alpha(alpha), None)
     left = np.ones(evidence.n_samples, dtype=bool)
-    thresholds, found, promised, reasons, together = nothing.copy(), [], False, [], None
-    for place, (code, top, confidence) in enumerate(claims(score_matrix(evidence.predictions))):
+    found, reasons, together = [], [], None
+    for place, (code, top, confidence) in enumerate(asked.claims(score_matrix(evidence.predictions))):
         rows, answered = np.flatnonzero(left), (0, 0, np.nan, 0.0, 1.0)
         if len(rows):
             part = evidence.take(rows)
             right = code[evidence.labels[rows]] == top[rows]
-            said = ConfidencePrediction(confidence[rows], right, **part.predictions.carried)
+            answers = ConfidencePrediction(confidence[rows], right, **part.predictions.carried)
             rule = decide(
-                part.of_scores(said), accuracy=accuracy, alpha=alpha, choices=len(levels), overlap=overlap
+                part.of_scores(answers), accuracy=accuracy, alpha=alpha, choices=len(levels), overlap=overlap
             )
             reasons += [rule.unpromised] if rule.unpromised is not None else []
             together = together or rule.dependence
             if rule.guarantee is not None:
-                thresholds[place], effect, promised = rule.thresholds[0], rule.effect, True
+                thresholds[place], effect = rule.thresholds[0], rule.effect
                 answered = effect.n_accepted, effect.n_wrong, effect.accuracy, effect.lower, effect.upper
                 left &= confidence < thresholds[place]
         found.append((code.max() + 1, *answered))
-    n_groups, n_answered, n_wrong, right, lower, upper = map(np.array, zip(*found, strict=True))
     guarantee = (
         f"With probability {1 - alpha:.3g} at least {accuracy:.4g} of the answers at each level are right, "
         "among new rows from the same source."
     )
+    by_level: dict[str, Any] = dict(zip(COLUMNS, map(np.array, zip(*found, strict=True)), strict=True))
+    promised = bool(np.isfinite(thresholds).any())
     return Coarsening(
-        **asked,
-        thresholds=thresholds,
-        alpha=alpha,
-        guarantee=guarantee if promised else None,
+        **{**vars(asked), "guarantee": guarantee if promised else None},
         n_samples=evidence.n_samples,
-        n_groups=n_groups,
-        n_answered=n_answered,
-        n_wrong=n_wrong,
-        right=right,
-        lower=lower,
-        upper=upper,
+        **by_level,
         unpromised=reasons[0] if reasons else None,
         dependence=together,
     )

@@ -1,23 +1,23 @@
-"""Effects of every threshold: risk against coverage, and the net benefit of acting on binary scores."""
+"""Effects of every threshold: risk against coverage, net benefit, and the cheapest action for each row."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from calib.answers.decision_rules import rows_to_accept
-from calib.answers.event_rules import event_rows
+from calib.answers.decision_rules import event_rows, rows_to_accept
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn, Result
 from calib.data.defaults import LEVEL
 from calib.data.notions import Notion
-from calib.data.predictions import Scores, Values
-from calib.data.validation import check_level
-from calib.evidence.binning import BinaryProblems
+from calib.data.predictions import BinaryPrediction, Scores, Values, as_vectors, score_matrix
+from calib.data.validation import as_finite, as_names, check_level
 from calib.evidence.clusters import Clusters
-from calib.evidence.rows import Known, Rows, Source, as_evidence, as_pair
+from calib.evidence.row_scores import weighted_mean
+from calib.evidence.rows import Known, Source, as_pair, single_rows
 from calib.stats.bootstrap import limits_of_means, with_unseen_errors
 from calib.stats.intervals import combined_difference, few_clusters_factor, jeffreys_limits
 
@@ -67,8 +67,13 @@ def risk_coverage(
     """
     notion: Notion = "confidence" if label is None else "top-label"
     problems = rows_to_accept(y_true, scores, sample_weight, cluster).problems(notion)
-    confidence, weight, lost = _accepted_first(problems, label)
-    n = len(confidence)
+    if label is not None and not 0 <= label < problems.n_problems:
+        raise InputError(f"label must be a predicted class 0..{problems.n_problems - 1}; got {label}")
+    confidence, right = (values[::-1] for values in problems.problem(label or 0))  # the most confident first
+    if not (n := len(confidence)):
+        raise InputError(f"no row has the predicted class {label}; choose another")
+    weight = problems.weights_of(label or 0)[::-1]
+    lost = weight * ~right
     ends = np.append(np.flatnonzero(np.diff(confidence)), n - 1)
     rows = np.diff(np.append(-1, ends))
     accepted, errors = np.cumsum(weight)[ends], np.cumsum(lost)[ends]
@@ -85,17 +90,6 @@ def risk_coverage(
         n,
         float(np.average(expected / weight_so_far, weights=np.repeat(each, rows))),
     )
-
-
-def _accepted_first(problems: BinaryProblems, label: int | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return confidence, weight and weight if wrong of each row, the most confident rows first."""
-    if label is not None and not 0 <= label < problems.n_problems:
-        raise InputError(f"label must be a predicted class 0..{problems.n_problems - 1}; got {label}")
-    confidence, right = problems.problem(label or 0)
-    if not len(confidence):
-        raise InputError(f"no row has the predicted class {label}; choose another")
-    weight = problems.weights_of(label or 0)
-    return confidence[::-1], weight[::-1], (weight * ~right)[::-1]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -172,9 +166,8 @@ def decision_curve(
     >>> decision_curve([1, 0, 1, 0], [0.9, 0.6, 0.4, 0.1], thresholds=[0.5]).model.tolist()
     [0.0]
     """
-    rows = as_evidence(y_true, scores, sample_weight, cluster)
+    rows = single_rows(y_true, scores, sample_weight, cluster, "A decision curve")
     happened, event, weight = event_rows(rows)
-    assert isinstance(rows, Rows)
     grid, alpha = _checked(thresholds), 1.0 - check_level(level)
     odds, weight = grid / (1.0 - grid), weight / weight.sum()
     hits, needless, covariance = _shares_acted_on(rows.clusters, happened, event, weight, grid)
@@ -212,19 +205,18 @@ def benefit_difference(
     happened, event, _ = event_rows(a)
     other, grid = event_rows(b)[1], _checked(thresholds)
     one_more = 1.0 / a.n_samples if a.clusters.independent else 1.0 / a.clusters.n_clusters
-    differences, ends = np.empty(len(grid)), np.empty((2, len(grid)))
-    for place, threshold in enumerate(grid):
+    found = []
+    for threshold in grid:
         cost = threshold / (1.0 - threshold)
         change = (other >= threshold).astype(np.float64) - (event >= threshold)
         worth = np.where(happened, change, -cost * change)
-        mean, low, high = limits_of_means(worth[None], level, 1.0 + cost, a, None)[0]
-        limits = np.array([mean]), np.array([low]), np.array([high])
+        mean, low, high = np.array(limits_of_means(worth[None], level, 1.0 + cost, a, None)[0])[:, None]
         not_seen = [size for size in (1.0, -1.0, cost, -cost) if not (worth == size).any()]
         for size in (max(not_seen, default=0.0), min(not_seen, default=0.0)):
-            further = np.array([size * one_more])
-            limits = limits[0], *with_unseen_errors(*limits, further, 1.0 - level)
-        differences[place], ends[0, place], ends[1, place] = mean, limits[1][0], limits[2][0]
-    return BenefitDifference(grid, differences, ends[0], ends[1], level)
+            low, high = with_unseen_errors(mean, low, high, np.array([size * one_more]), 1.0 - level)
+        found.append((mean, low, high))
+    difference, lower, upper = np.concatenate(found, axis=1)
+    return BenefitDifference(grid, difference, lower, upper, level)
 
 
 def _checked(thresholds: Values | None) -> np.ndarray:
@@ -272,3 +264,127 @@ def _shares_acted_on(
 
 def _sums_to_the_end(values: np.ndarray) -> np.ndarray:
     return np.append(np.cumsum(values[::-1])[::-1], 0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ActionCosts(Result):
+    """Effect of the actions with the smallest expected cost on labelled rows."""
+
+    actions: tuple[str, ...]  #: A names, in the order of the columns of the costs
+    #: (n,) int64: Action of each row that counts: the one with the smallest expected cost by its scores
+    action: np.ndarray
+    count: np.ndarray  #: (L, A) int64: Rows by true class and action
+    #: Mean cost per row with its interval. It also allows for costs that were not seen.
+    cost: float
+    lower: float
+    upper: float
+    alone: int  #: The action that costs least on these rows if all get the same
+    #: Saving per row by the scores: the mean cost of `alone` minus `cost`, with its interval
+    saved: float
+    saved_lower: float
+    saved_upper: float
+    level: float  #: Nominal coverage of the intervals
+
+    @property
+    def sentence(self) -> str:
+        """State the cost of the actions, and how much the scores save."""
+        return (
+            f"The mean cost is {self.cost:.4g} per row ({100 * self.level:g} % interval {self.lower:.4g} to "
+            f"{self.upper:.4g}); {self.actions[self.alone]!r} for every row costs {self.saved:.4g} more "
+            f"({self.saved_lower:.4g} to {self.saved_upper:.4g})."
+        )
+
+    def frame(self, class_names: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return the rows by true class and action as a table."""
+        names = as_names(class_names, len(self.count))
+        return pd.DataFrame(self.count, columns=list(self.actions)).assign(label=names).set_index("label")
+
+
+def choose_actions(
+    y_true: Source,
+    scores: Scores | None = None,
+    costs: Values | None = None,
+    *,
+    actions: Sequence[str] | None = None,
+    sample_weight: Values | None = None,
+    cluster: Values | None = None,
+    level: float = LEVEL,
+) -> ActionCosts:
+    """Choose for each row the action with the smallest expected cost by its scores, and measure the cost.
+
+    Parameters
+    ----------
+    y_true, sample_weight, cluster
+        As for `calib.noise_floor`.
+    scores : (n, L) array_like, Predictions or BinaryPrediction
+        Calibrated probabilities of all classes.
+    costs : (L, A) or (n, L, A) array_like of float
+        Cost of each action (column) for each true class (row), in any unit: the same for all rows, or one
+        table for each row, such as the amount that a missed fraud costs.
+    actions : sequence of A str, optional
+        Names of the actions; by default their numbers.
+    level : float in (0, 1)
+        Coverage of the intervals.
+
+    Notes
+    -----
+    Action a costs sum over l of p_l C[l, a] by the scores (Berger, "Statistical decision theory and Bayesian
+    analysis", 1985, section 1.5). Intervals as for `calib.bootstrap_interval`; they hold for rows that
+    neither model nor calibrator was fitted on.
+
+    Examples
+    --------
+    >>> found = choose_actions([0, 1, 1], [[0.9, 0.1], [0.4, 0.6], [0.8, 0.2]], [[0, 1], [5, 0]])
+    >>> found.action.tolist(), round(found.cost, 3)
+    ([0, 1, 1], 0.0)
+    """
+    check_level(level)
+    rows = single_rows(y_true, scores, sample_weight, cluster, "A choice of actions")
+    if costs is None:
+        raise InputError("costs are missing: pass the cost of each action (column) for each class (row)")
+    if isinstance(rows.predictions, BinaryPrediction):
+        rows = rows.of_scores(as_vectors(rows.predictions))
+    proba, labels, weights = score_matrix(rows.predictions), rows.labels, rows.weights
+    costs = as_finite(costs, ndim=3 if np.ndim(costs) == 3 else 2, what="costs")
+    if costs.shape[-2] != proba.shape[1] or costs.ndim == 3 and len(costs) != rows.n_given:
+        raise InputError(
+            f"costs must have one row for each of {proba.shape[1]} classes, or such a table for each of "
+            f"{rows.n_given:,} rows; got shape {costs.shape}"
+        )
+    n_actions = costs.shape[-1]
+    if not n_actions:
+        raise InputError("costs must have one column for each action; got none")
+    names = as_names(actions, n_actions)
+    if costs.ndim == 3:
+        costs = costs[rows.counts]
+        action = np.argmin(np.einsum("il,ila->ia", proba, costs), axis=1)
+        of_label = costs[np.arange(len(labels)), labels]
+    else:
+        action, of_label = np.argmin(proba @ costs, axis=1), costs[labels]
+    row_cost = of_label[np.arange(len(labels)), action]
+    alone = int(np.argmin([weighted_mean(each, weights) for each in of_label.T]))
+    count = np.zeros(costs.shape[-2:], dtype=np.int64)
+    np.add.at(count, (labels, action), 1)
+    taken = np.unique(action)
+    not_seen = costs[..., taken][..., count[:, taken] == 0]
+    cost = weighted_mean(row_cost, weights)
+    most_unseen = max(float(np.max(not_seen, initial=cost)) - cost, 0.0) / len(labels)
+    losses = np.stack([row_cost, of_label[:, alone] - row_cost])
+    most = float(np.ptp(costs)) + float(np.abs(costs).max())
+    unseen = np.array([most_unseen, -most_unseen])
+    own, others = limits_of_means(losses, level, most, rows, unseen)
+    limits = max(own[1], float(costs.min())), min(own[2], float(costs.max()))
+    return ActionCosts(names, action, count, cost, *limits, alone, *others, level)
+
+
+def cost_thresholds(costs: np.ndarray) -> np.ndarray:
+    """Return P(Y = 1) at which two actions cost the same, for (2, 2) or (n, 2, 2) costs.
+
+    Rows of costs are Y = 0 and Y = 1, columns are actions. Outside [0, 1], one action always costs less.
+
+    >>> float(cost_thresholds(np.array([[0.0, 1.0], [9.0, 1.0]])).round(3))
+    0.111
+    """
+    needless, missed = costs[..., 0, 1] - costs[..., 0, 0], costs[..., 1, 0] - costs[..., 1, 1]
+    both = needless + missed
+    return np.asarray(np.where(both != 0.0, needless / np.where(both != 0.0, both, 1.0), np.nan))

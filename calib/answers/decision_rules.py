@@ -2,46 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, overload
+from typing import Literal, TypedDict, Unpack, overload
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import isotonic_regression
-from scipy.special import betainc, betaincinv, expit
+from scipy.special import betaincinv
 
 from calib.answers.calibrated import used_words
-from calib.answers.event_rules import EventRule, event_rule
+from calib.answers.event_rules import EventRule
+from calib.answers.fitted_rows import used_words
+from calib.answers.promises import (
+    STARTS,
+    ThresholdSearch,
+    accepted_and_wrong,
+    grid,
+    in_sequence,
+    promise_words,
+    starts_of,
+)
 from calib.base.exceptions import InputError
 from calib.base.results import Result
-from calib.calibrators.acceptance import AcceptanceRule, predicted_classes
+from calib.calibrators.acceptance import AcceptanceRule, ActionRule, chance_of_event, predicted_classes
 from calib.data.equal_rows import Overlap
+from calib.data.kinds import needs_rows
 from calib.data.predictions import BinaryPrediction, Scores, Values
-from calib.data.validation import (
-    as_groups,
-    check_alpha,
-    check_choice,
-    check_count,
-    codes_among,
-)
+from calib.data.validation import as_groups, check_alpha, check_choice, check_count
 from calib.evidence.binning import BinaryProblems
-from calib.evidence.clusters import Clusters, Dependence, even_clusters_of, too_few
-from calib.evidence.rows import Rows, Source, as_evidence
-from calib.stats.intervals import few_clusters_factor, share_of_rows
+from calib.evidence.clusters import Clusters, even_clusters_of, too_few
+from calib.evidence.rows import Evidence, Rows, Source, single_rows
+from calib.stats.intervals import binomial_limits, few_clusters_factor, share_of_rows
+
+#: Thresholds on P(Y = 1) that are tested.
+TESTED = grid(lowest=-12.0)
+
+#: What can be promised, and about which rows.
+PROMISES = {
+    "sensitivity": "at least {:.4g} of the events are acted on",
+    "precision": "at least {:.4g} of the rows acted on are events",
+    "false_positive_rate": "at most {:.4g} of the rows without the event are acted on",
+}
 
 #: Accuracies that are promised at once (times `choices`): any may be chosen after a look at the table.
 ACCURACIES = (0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5)
-#: Sequences of tests that `decide` starts, from few to many confident rows.
-STARTS = 4
-#: Fewest rows from whose share of wrong rows calib predicts how many rows would suffice.
-MIN_SHOWN = 10
-#: Log-odds of the highest threshold.
-HIGHEST = 12.0
-#: Distance of thresholds in log-odds.
-STEP = 0.05
-#: Log-odds of the lowest threshold above 0.
-LOWEST = -7.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,30 +127,28 @@ class DecisionRule(AcceptanceRule):
                 f" The mean cost is {done.cost:.4f} reviews per row on these rows, which the thresholds were "
                 "chosen on; on new rows it is larger on average. Leaving all to a person costs 1."
             )
-        if self.unpromised is not None:
-            words += f" Nothing is promised for new rows: {self.unpromised}."
-        elif self.guarantee is not None:
-            words += f" {self.guarantee}"
-            if self.events is not None and self.target == "accuracy" and self.value <= self.events.larger:
-                words += f" {self.events.words}"
-        elif self.target == "accuracy" and self.needed is not None:
+        guarantee, together = self.guarantee, "this is the more careful of both answers"
+        of_accuracy = self.target == "accuracy"
+        if guarantee and of_accuracy and self.events is not None and self.value <= self.events.larger:
+            guarantee += f" {self.events.words}"
+        otherwise = self._shortfall if of_accuracy else ""
+        said = promise_words(guarantee, self.unpromised, self.dependence, together, otherwise)
+        return f"{words} {said}".rstrip()
+
+    @property
+    def _shortfall(self) -> str:
+        """Why these rows promise no accuracy."""
+        if self.needed is not None:
             takes = f"at least {self.needed:,} rows"
             if self.n_clusters is not None:
                 takes = f"more than these {self.n_clusters:,} clusters"
-            words += (
-                f" These rows are too few to promise an accuracy of {self.value:.4g}: it takes {takes}, if "
+            return (
+                f"These rows are too few to promise an accuracy of {self.value:.4g}: it takes {takes}, if "
                 "the same share of the most confident rows is wrong there."
             )
-        elif self.recall is not None:
-            words += f" No threshold keeps an accuracy of {self.value:.4g} and a recall of {self.recall:.4g}."
-        elif self.target == "accuracy":
-            words += (
-                f" Even among the most confident predictions, the accuracy here is below {self.value:.4g}."
-            )
-        if self.dependence is not None:
-            words += f" {self.dependence[0].upper()}{self.dependence[1:]} may belong together: this is the "
-            words += "more careful of both answers."
-        return words
+        if self.recall is not None:
+            return f"No threshold keeps an accuracy of {self.value:.4g} and a recall of {self.recall:.4g}."
+        return f"Even among the most confident predictions, the accuracy here is below {self.value:.4g}."
 
     def evaluate(
         self,
@@ -159,20 +161,107 @@ class DecisionRule(AcceptanceRule):
     ) -> RuleEffect:
         """Return the effect of the rule on other labelled rows; parameters as for `decide` and `accept`."""
         rows = rows_to_accept(y_true, scores, sample_weight, cluster)
+        if groups is not None:
+            code, names = as_groups(groups, rows.n_given)
+            groups = np.array(names, dtype=object)[code][rows.counts]
         cost = self.value if self.target == "cost" else None
-        if self.by != "group":
-            return _effect(_problems(rows, self.by), rows.clusters, self.thresholds, cost)
-        code = codes_among(as_groups(self.groups_of(rows.predictions, groups), rows.n_given), self.groups)
-        code = np.where(code < 0, len(self.groups), code)
-        problems, owner = _problems_of_groups(rows, code, self.groups)
-        return _effect(problems, rows.clusters, np.append(self.thresholds, (np.inf, np.inf))[owner], cost)
+        return _effect(rows, self.accept(rows.predictions, groups), cost)
 
     def frame(self) -> pd.DataFrame:
         """Return the thresholds as a table, one row per class or group (one row, -1, for all classes)."""
-        label = np.arange(len(self.thresholds)) if self.by else np.array([-1])
         if self.by == "group":
             return pd.DataFrame({"group": self.groups, "threshold": self.thresholds})
+        label = np.arange(len(self.thresholds)) if self.by else np.array([-1])
         return pd.DataFrame({"label": label, "threshold": self.thresholds})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ActionCounts(Result):
+    """Counts of labelled rows if rows with P(Y = 1) of at least a threshold are acted on."""
+
+    threshold: float  #: Threshold t
+    #: Rows with the event that are acted on, and that are not; rows without it, likewise
+    hits: float
+    missed: float
+    needless: float
+    left: float
+
+    def share(self, target: str) -> float:
+        """Return the sensitivity, precision or false positive rate; NaN without such rows."""
+        part, rest = {
+            "sensitivity": (self.hits, self.missed),
+            "precision": (self.hits, self.needless),
+            "false_positive_rate": (self.needless, self.left),
+        }[target]
+        return part / (part + rest) if part + rest else float("nan")
+
+
+def action_counts(evidence: Evidence, threshold: float) -> ActionCounts:
+    """Count hits, missed, needless and left rows if scores of at least a threshold are acted on.
+
+    >>> from calib.evidence.rows import as_evidence
+    >>> rows = as_evidence([1, 0, 1, 0], [0.9, 0.6, 0.4, 0.1])
+    >>> counts = action_counts(rows, 0.5)
+    >>> counts.hits, counts.missed, counts.needless, counts.left
+    (1, 1, 1, 1)
+    """
+    if not 0.0 <= threshold <= 1.0:
+        raise InputError(f"threshold must be in [0, 1]; got {threshold!r}")
+    happened, event, weight = event_rows(evidence)
+    acted = event >= threshold
+    cells = (happened & acted, happened & ~acted, ~happened & acted, ~happened & ~acted)
+    return ActionCounts(float(threshold), *(weight[cell].sum().item() for cell in cells))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EventRule(ActionRule):
+    """An `ActionRule` that `calib.decide` chose: its threshold is None if none keeps all targets."""
+
+    targets: dict[str, float]  #: Targets by name, keys of `PROMISES`
+    counts: ActionCounts | None  #: Effect on the rows that the threshold was chosen on
+    #: Lowest and highest threshold that keeps each target, at the same level; None if none does
+    kept: dict[str, tuple[float, float] | None]
+    unpromised: str | None = None  #: Why nothing is promised: rows were fitted, or clusters are few
+    dependence: str | None = None  #: Which rows may belong together: the targets hold whether they do or not
+
+    @property
+    def sentence(self) -> str:
+        """The threshold, its effect on the rows it was chosen on, and its promise."""
+        done = self.counts
+        if done is None:
+            each = [
+                f"{name.replace('_', ' ')} {value:.4g}: "
+                + ("no threshold" if ends is None else f"{ends[0]:.4f} to {ends[1]:.4f}")
+                for (name, value), ends in zip(self.targets.items(), self.kept.values(), strict=True)
+            ]
+            words = f"These rows can promise no threshold that keeps all targets (alone: {'; '.join(each)})."
+        else:
+            acted, events = done.hits + done.needless, done.hits + done.missed
+            shares = [f"{name.replace('_', ' ')} {done.share(name):.4f}" for name in PROMISES]
+            words = (
+                f"Act if P(Y = 1) is at least {self.threshold:.6f}: on {acted:,} of "
+                f"{events + done.needless + done.left:,} rows, with {done.hits:,} of {events:,} events "
+                f"({', '.join(shares)})."
+            )
+        together = "this holds whether they do or not"
+        return f"{words} {promise_words(self.guarantee, self.unpromised, self.dependence, together)}".rstrip()
+
+    def frame(self) -> pd.DataFrame:
+        """Return a row per target: its value, the value here, and the thresholds that keep it."""
+        rows = []
+        for name, value in self.targets.items():
+            lowest, highest = self.kept[name] or (np.nan, np.nan)
+            here = np.nan if self.counts is None else self.counts.share(name)
+            rows.append((name, value, here, lowest, highest))
+        return pd.DataFrame(rows, columns=["target", "value", "here", "lowest", "highest"])
+
+
+class _CommonOptions(TypedDict, total=False):
+    alpha: float
+    choices: int
+    sample_weight: Values | None
+    cluster: Values | None
+    overlap: Overlap | None
 
 
 @overload
@@ -186,11 +275,7 @@ def decide(
     cost: float | None = None,
     by: Literal["class"] | Values | None = None,
     promise: Literal["overall", "each"] = "overall",
-    alpha: float = 0.1,
-    choices: int = 1,
-    sample_weight: Values | None = None,
-    cluster: Values | None = None,
-    overlap: Overlap | None = None,
+    **common: Unpack[_CommonOptions],
 ) -> DecisionRule: ...
 @overload
 def decide(
@@ -200,11 +285,7 @@ def decide(
     sensitivity: float | None = None,
     precision: float | None = None,
     false_positive_rate: float | None = None,
-    alpha: float = 0.1,
-    choices: int = 1,
-    sample_weight: Values | None = None,
-    cluster: Values | None = None,
-    overlap: Overlap | None = None,
+    **common: Unpack[_CommonOptions],
 ) -> EventRule: ...
 def decide(
     y_true: Source,
@@ -242,11 +323,9 @@ def decide(
         At most this many rows may be left to a person: a share in (0, 1), or a number of rows.
     cost : float above 1, optional
         Cost of an accepted wrong prediction in reviews; the mean cost is made smallest.
-    sensitivity, precision : float in (0, 1), optional
-        For P(Y = 1), one or several: at least this share of the events is to be acted on, and at least this
-        share of the rows acted on are to be events.
-    false_positive_rate : float in (0, 1), optional
-        At most this share of the rows without the event is to be acted on.
+    sensitivity, precision, false_positive_rate : float in (0, 1), optional
+        For P(Y = 1), one or several: at least this share of the events is acted on, at least this share of
+        the rows acted on are events, at most this share of the rows without the event is acted on.
     by : "class" or (n,) array_like, optional
         One threshold for each predicted class, or for each value of a column, such as a document type; for
         `accuracy` and `cost`. New rows with another value go to a person. A named Series is found again by
@@ -272,23 +351,19 @@ def decide(
     Raises
     ------
     InputError
-        If there is not exactly one target, a value is out of range, or the scores do not have what `by`
-        needs.
+        If there is not exactly one target, a value is out of range, or the scores lack what `by` needs.
 
     Notes
     -----
     **Accuracy.** Fixed-sequence testing (Angelopoulos, Bates, Candès, Jordan & Lei, "Learn then test", 2021).
     From each of four starts, with alpha / 4 each, thresholds that were fixed before go down until "more than
     1 - accuracy of the accepted are wrong" is not rejected by the exact binomial tail. The lowest that
-    passes is taken. With `recall`, half of alpha is for a second sequence, which starts at all rows and goes
-    up.
+    passes is taken. With `recall`, half of alpha is for a second sequence, which starts at all rows.
 
     With `by`, one half of the rows ranks all rows by the accuracy of their class or group at their
-    confidence, and each rank is tested on the other half. With `promise="each"`, each must keep the target on
-    its own, at alpha divided by the number of predicted classes or of groups (Bonferroni).
-
-    With clusters the tail has the effective number of accepted rows (`calib.evidence.clusters`), fewer if
-    clusters are few (Korn & Graubard 1998).
+    confidence, and each rank is tested on the other half. With `promise="each"`, each keeps the target on its
+    own, at alpha divided by the number of predicted classes or of groups (Bonferroni). With clusters the tail
+    has the effective number of accepted rows, fewer if clusters are few (Korn & Graubard 1998).
 
     **Reviews.** The share of new rows below the k-th smallest of n confidences has a Beta(k, n - k + 1)
     distribution; its 1 - alpha quantile is promised. With clusters n and k are effective.
@@ -305,14 +380,14 @@ def decide(
     --------
     >>> from calib.datasets import load_example
     >>> rows = load_example("resnet").evaluation
-    >>> rule = decide(rows, accuracy=0.99)
-    >>> bool(rule.coverage > 0.5)
+    >>> bool(decide(rows, accuracy=0.99).coverage > 0.5)
     True
     """
+    named: dict[Literal["accuracy", "reviews", "cost"], float | None]
     named = {"accuracy": accuracy, "reviews": reviews, "cost": cost}
-    given = {name: float(value) for name, value in named.items() if value is not None}
     rate = false_positive_rate
     of_events = {"sensitivity": sensitivity, "precision": precision, "false_positive_rate": rate}
+    given = {name: float(value) for name, value in named.items() if value is not None}
     targets = {name: value for name, value in of_events.items() if value is not None}
     if len(given) + bool(targets) != 1:
         raise InputError(
@@ -322,384 +397,252 @@ def decide(
     if isinstance(by, str) and by != "class":
         raise InputError(f'by must be None, "class" or the values of a column, one per row; got {by!r}')
     alpha = check_alpha(alpha) / check_count(choices, "choices", 1)
-    as_given = _given_rows(y_true, scores, sample_weight, cluster)
+    as_given = single_rows(y_true, scores, sample_weight, cluster, "A rule of acceptance")
     if targets:
         if by is not None or recall is not None:
             raise InputError("targets of an event take one threshold; leave out by and recall")
-        return event_rule(as_given, targets, alpha, overlap)
+        return _event_rule(as_given, targets, alpha, overlap)
     (target, value), *_ = given.items()
     if recall is not None and (target != "accuracy" or not 0.0 < recall < 1.0):
         raise InputError(f"recall must be a share in (0, 1) beside accuracy; got {recall!r} with {target}")
-    rows, is_event = _predicted(as_given), isinstance(as_given.predictions, BinaryPrediction)
+    rows, is_event = rows_to_accept(as_given, None, None, None), as_given.kind == "binary"
     check_choice(promise, ("overall", "each"), "promise")
     grouped = None if by is None or isinstance(by, str) else as_groups(by, rows.n_given)
-    _problems(rows, None).check_unweighted("decide", "its binomial guarantee counts rows")
-    kind = "group" if grouped else by
-    asked: dict[str, Any] = {"target": target, "value": value, "recall": recall, "by": kind, "alpha": alpha}
-    asked |= {"grouped": grouped, "column": getattr(by, "name", None)}
-    asked |= {"overall": promise == "overall", "overlap": overlap, "of_event": is_event}
+    code, groups = grouped or (None, ())
+    kind: Literal["class", "group"] | None = "group" if grouped else None if by is None else "class"
+    rows.problems("confidence").check_unweighted("decide", "its binomial guarantee counts rows")
+    column = getattr(by, "name", None)
+    none, overall = np.empty(0), promise == "overall"
+    asked = AcceptanceRule(none, kind, target, value, alpha, None, is_event, groups=groups, column=column)
     if target == "cost" or rows.suspected is None:
-        return _rule(rows, **asked)
-    rules = [_rule(reading, **asked) for reading in rows.readings[::-1]]
+        return _rule(rows, asked, code, recall, overall, overlap)
+    rules = [_rule(reading, asked, code, recall, overall, overlap) for reading in rows.readings[::-1]]
     careful = min(rules, key=lambda rule: (rule.guarantee is not None, rule.coverage))
     return replace(careful, dependence=rows.suspected.rows)
 
 
 def _rule(
     rows: Rows,
-    *,
-    target: Literal["accuracy", "reviews", "cost"],
-    value: float,
+    asked: AcceptanceRule,
+    code: np.ndarray | None,
     recall: float | None,
-    by: Literal["class", "group"] | None,
-    alpha: float,
     overall: bool,
-    grouped: tuple[np.ndarray, tuple[str, ...]] | None,
-    column: str | None,
     overlap: Overlap | None,
-    of_event: bool,
 ) -> DecisionRule:
-    problems = _problems(rows, by) if grouped is None else _problems_of_groups(rows, *grouped)[0]
-    names = grouped[1] if grouped else ()
-    if target == "accuracy":
-        thresholds, guarantee, needed = _for_accuracy(
-            problems, rows.dependence, value, recall, alpha, overall, by
-        )
+    """Choose the thresholds of a rule that has none yet; `code` are the rows' groups."""
+    if code is None:
+        problems = rows.problems("top-label" if asked.by else "confidence")
+    else:  # a problem for each group, and one without rows
+        parts = rows.groups("group", (*asked.groups, "another"), code, "confidence")
+        problems = parts.evidence.problems("top-label")
+    guarantee, needed = None, None
+    if asked.target == "accuracy":
+        thresholds, guarantee, needed = _for_accuracy(problems, rows, asked, recall, overall)
+    elif asked.target == "reviews":
+        thresholds, guarantee = _for_reviews(problems, rows.clusters, asked)
     else:
-        choose = {"reviews": _for_reviews, "cost": _for_cost}[target]
-        thresholds, guarantee, needed = choose(problems, rows.clusters, value, alpha, by)
-    effect = _effect(problems, rows.clusters, thresholds, value if target == "cost" else None)
-    unpromised = used_words(overlap, problems)
-    if unpromised is None and guarantee is not None:
-        unpromised = too_few(rows.n_clusters)
-    guarantee = guarantee if unpromised is None else None
-    thresholds = thresholds[: len(names)] if by == "group" else thresholds
-    chosen: dict[str, Any] = {"thresholds": thresholds, "by": by, "target": target, "value": value}
-    chosen |= {"groups": names, "column": column}
-    chosen |= {"alpha": alpha, "guarantee": guarantee, "of_event": of_event}
+        thresholds = _for_cost(problems, asked.value)
+    unpromised = used_words(overlap, problems) or (too_few(rows.n_clusters) if guarantee else None)
+    label, score, _ = rows.claims()
+    place = code[rows.counts] if code is not None else label if asked.by else np.zeros_like(label)
+    taken = score >= thresholds[place]
     two = getattr(rows.predictions, "n_classes", 0) == 2 and bool(rows.labels.mean() < 0.5)
-    chosen |= {
-        "n_clusters": rows.n_clusters,
-        "events": _events(rows, problems, thresholds) if of_event or two else None,
+    happened, events = rows.labels == 1, None
+    if asked.of_event or two:
+        missed = happened & taken & (label == 0)
+        events = EventsAccepted(rows.n_samples, int(happened.sum()), int(missed.sum()))
+    chosen = {
+        **vars(asked),
+        "thresholds": thresholds[: len(asked.groups)] if asked.groups else thresholds,
+        "guarantee": None if unpromised else guarantee,
     }
-    return DecisionRule(**chosen, effect=effect, needed=needed, recall=recall, unpromised=unpromised)
+    return DecisionRule(
+        **chosen,
+        effect=_effect(rows, taken, asked.value if asked.target == "cost" else None),
+        needed=needed,
+        n_clusters=rows.n_clusters,
+        events=events,
+        recall=recall,
+        unpromised=unpromised,
+    )
 
 
-def _events(rows: Rows, problems: BinaryProblems, thresholds: np.ndarray) -> EventsAccepted:
-    accepted = np.zeros(rows.n_samples, dtype=bool)
-    accepted[problems.rows[_taken(problems, thresholds)]] = True
-    event = rows.labels == 1
-    missed = event & accepted & (rows.claims()[0] == 0)
-    return EventsAccepted(rows.n_samples, int(event.sum()), int(missed.sum()))
+def _effect(rows: Rows, taken: np.ndarray, cost: float | None) -> RuleEffect:
+    right = rows.claims()[2][taken]
+    n, accepted, wrong = rows.n_samples, len(right), int(np.count_nonzero(~right))
+    accuracy = 1.0 - wrong / accepted if accepted else float("nan")
+    lower, upper = share_of_rows(right, rows.clusters.take(taken), 0.05)
+    price = None if cost is None else (cost * wrong + n - accepted) / n
+    return RuleEffect(n, accepted, wrong, accepted / n, accuracy, lower, upper, price)
 
 
 def rows_to_accept(
     y_true: Source, scores: Scores | None, sample_weight: Values | None, cluster: Values | None
 ) -> Rows:
     """Return evidence of what can be accepted: P(Y = 1) as predicted classes, with its confidence."""
-    return _predicted(_given_rows(y_true, scores, sample_weight, cluster))
-
-
-def _given_rows(
-    y_true: Source, scores: Scores | None, sample_weight: Values | None, cluster: Values | None
-) -> Rows:
-    evidence = as_evidence(y_true, scores, sample_weight, cluster)
-    if not isinstance(evidence, Rows):
-        raise InputError("what can be accepted is decided row by row; a summary holds only sums")
-    return evidence
-
-
-def _predicted(rows: Rows) -> Rows:
-    if type(rows) is Rows and isinstance(rows.predictions, BinaryPrediction):
+    rows = single_rows(y_true, scores, sample_weight, cluster, "A rule of acceptance")
+    if isinstance(rows.predictions, BinaryPrediction):
         return rows.of_scores(predicted_classes(rows.predictions))
     return rows
 
 
-def _problems(rows: Rows, by: str | None) -> BinaryProblems:
-    return rows.problems("top-label" if by else "confidence")
-
-
-def _problems_of_groups(
-    rows: Rows, code: np.ndarray, names: tuple[str, ...]
-) -> tuple[BinaryProblems, np.ndarray]:
-    """Return a problem for each group that has rows, and one without rows, with the group of each."""
-    part = rows.groups("group", (*names, "another"), code, "confidence")
-    return part.evidence.problems("top-label"), part.owner
-
-
-def grid() -> np.ndarray:
-    """Return the thresholds that `decide` tests, descending to 0, the same for all data."""
-    return np.append(expit(np.arange(HIGHEST, LOWEST - STEP / 2, -STEP)), 0.0)
-
-
-def starts_of(accepted: np.ndarray, risk: float, level: float, worth: float = 1.0) -> list[int]:
-    """Return the positions at which tests start; their coverages have equal ratios, up to all rows."""
-    total = float(accepted[-1])
-    least = min(2.0 * np.log(level) / np.log1p(-risk) / worth, total)
-    counts = total * (least / total) ** (np.arange(STARTS)[::-1] / (STARTS - 1))
-    return np.searchsorted(accepted, np.maximum(np.floor(counts), 1.0)).tolist()
-
-
-def passed(
-    accepted: np.ndarray,
-    wrong: np.ndarray,
-    risk: float,
-    starts: Sequence[int],
-    level: float,
-    worth: np.ndarray | float = 1.0,
-) -> int:
-    """Return the position of the last threshold that passes from any start, -1 if none does."""
-    tail = _tail(accepted * worth, wrong * worth, risk)
-    last = -1
-    for start in starts:
-        fails = np.flatnonzero(tail[start:] > level)
-        end = start + (fails[0] if len(fails) else len(tail) - start)
-        if end > start:
-            last = max(last, end - 1)
-    return last
-
-
-def _tail(rows: Any, wrong: Any, risk: float) -> Any:
-    """Return the chance of at most `wrong` wrong rows: the binomial tail, also for fractions of rows."""
-    right = np.maximum(rows - wrong, 0.0)
-    return np.where(right > 0.0, betainc(np.maximum(right, 1e-9), wrong + 1.0, 1.0 - risk), 1.0)
-
-
-def _counts(
-    confidence: np.ndarray, right: np.ndarray, thresholds: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the numbers of accepted and of wrong accepted rows at each threshold."""
-    first = np.searchsorted(confidence, thresholds)
-    wrong = np.append(np.cumsum(~right[::-1])[::-1], 0)
-    return len(confidence) - first, wrong[first]
-
-
-#: Thresholds, a phrase for what the promise is about (None without a promise), and rows that suffice, if
-#: known.
-Found = tuple[np.ndarray, str | None, int | None]
-
-
 def _for_accuracy(
-    problems: BinaryProblems,
-    dependence: Dependence | None,
-    accuracy: float,
-    recall: float | None,
-    alpha: float,
-    overall: bool,
-    by: Literal["class", "group"] | None,
-) -> Found:
-    if not 0.0 < accuracy < 1.0:
-        raise InputError(f"accuracy must be a share in (0, 1), such as 0.99; got {accuracy:g}")
-    search = _overall if overall and problems.n_problems > 1 else _each
-    limits = 1.0 - accuracy, recall or 0.0
-    thresholds, scope, needed = search(problems, dependence, limits, alpha / STARTS)
-    if scope is None:
+    problems: BinaryProblems, rows: Rows, asked: AcceptanceRule, recall: float | None, overall: bool
+) -> tuple[np.ndarray, str | None, int | None]:
+    """Return thresholds, a guarantee if any accepts rows, and else how many rows would suffice, if known."""
+    if not 0.0 < asked.value < 1.0:
+        raise InputError(f"accuracy must be a share in (0, 1), such as 0.99; got {asked.value:g}")
+    several = problems.n_problems > 1
+    search = ThresholdSearch(
+        problems, rows.dependence, 1.0 - asked.value, recall or 0.0, asked.alpha / STARTS
+    )
+    thresholds, found, needed = search.overall() if overall and several else search.each()
+    if not found:
         return thresholds, None, needed
-    if by == "group":
-        scope = scope.replace("predicted class", "group").replace("classes", "groups")
-    guarantee = (
-        f"With probability {1 - alpha:.3g} at least {accuracy:.4g} of the "
-        f"accepted predictions{scope} are right, "
+    one, all_ = ("group", "groups") if asked.by == "group" else ("predicted class", "classes")
+    scope = f", all {all_} together," if overall else f" of each {one}"
+    return (
+        thresholds,
+        f"With probability {1 - asked.alpha:.3g} at least {asked.value:.4g} of the accepted predictions"
+        f"{scope if several else ''} are right, "
         + (f"and at least {recall:.4g} of the right predictions are accepted, " if recall else "")
-        + "among new rows from the same source."
+        + "among new rows from the same source.",
+        None,
     )
-    return thresholds, guarantee, None
-
-
-def _each(
-    problems: BinaryProblems, dependence: Dependence | None, limits: tuple[float, float], level: float
-) -> Found:
-    level, tested = level / np.count_nonzero(np.diff(problems.offsets)), grid()
-    thresholds = np.full(problems.n_problems, np.inf)
-    needed = []
-    for index in range(problems.n_problems):
-        confidence, right = problems.problem(index)
-        rows = problems.rows[problems.offsets[index] : problems.offsets[index + 1]]
-        last, rows_needed = _search(
-            confidence, right, rows, tested, dependence, limits, level, problems.n_samples
-        )
-        if last >= 0:
-            thresholds[index] = max(tested[last], float(confidence[0]))
-        elif rows_needed is not None:
-            needed.append(rows_needed)
-    if np.isinf(thresholds).all():
-        return thresholds, None, min(needed, default=None)
-    return thresholds, " of each predicted class" if problems.n_problems > 1 else "", None
-
-
-def _overall(
-    problems: BinaryProblems, dependence: Dependence | None, limits: tuple[float, float], level: float
-) -> Found:
-    """Search a threshold for each class: half of the rows ranks the rows, the other half tests the ranks."""
-    if dependence is None:
-        first = np.zeros(problems.n_samples, dtype=bool)
-        first[problems.rows[::2]] = True
-    else:
-        first = dependence.cluster % 2 == 0
-    rank = np.zeros(problems.n_samples)
-    right = np.zeros(problems.n_samples, dtype=bool)
-    curves, lowest = [], []
-    for index in range(problems.n_problems):
-        confidence, outcome = problems.problem(index)
-        rows = problems.rows[problems.offsets[index] : problems.offsets[index + 1]]
-        mine = first[rows]
-        score, count, happened = _distinct(confidence[mine], outcome[mine])
-        curve = isotonic_regression(happened / np.maximum(count, 1), weights=count).x
-        rank[rows] = np.append(0.0, curve)[np.searchsorted(score, confidence, side="right")]
-        right[rows] = outcome
-        curves.append((score, curve))
-        lowest.append(float(confidence[~mine].min(initial=np.inf)))
-    rows = np.flatnonzero(~first)
-    rows = rows[np.argsort(rank[rows], kind="stable")]
-    tested = np.unique(np.concatenate([curve for _, curve in curves]))[::-1]
-    last, needed = _search(
-        rank[rows], right[rows], rows, tested, dependence, limits, level, problems.n_samples
-    )
-    if last < 0:
-        return np.full(problems.n_problems, np.inf), None, needed
-    thresholds = np.full(problems.n_problems, np.inf)
-    for index, (score, curve) in enumerate(curves):
-        accepted = score[np.searchsorted(curve, tested[last]) :]
-        if len(accepted):
-            scores = problems.problem(index)[0]
-            below = scores[np.searchsorted(scores, accepted[0]) - 1 :][0]
-            # Between two scores: equality would depend on the last digit.
-            between = (below + accepted[0]) / 2.0 if below < accepted[0] else accepted[0]
-            thresholds[index] = max(between, lowest[index])
-    return thresholds, ", all classes together,", None
-
-
-def _distinct(confidence: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the distinct confidences, ascending, with their numbers of rows and of right rows."""
-    score, where = np.unique(confidence, return_inverse=True)
-    return score, np.bincount(where, minlength=len(score)), np.bincount(where, right, len(score))
-
-
-def _search(
-    confidence: np.ndarray,
-    right: np.ndarray,
-    rows: np.ndarray,
-    tested: np.ndarray,
-    dependence: Dependence | None,
-    limits: tuple[float, float],
-    level: float,
-    n_samples: int,
-) -> tuple[int, int | None]:
-    """Return the position of the last threshold that passes (-1: none), and the number of rows needed.
-
-    `limits` are the largest share of wrong rows and the smallest share of the right rows that is accepted.
-    Thresholds are compared with the ascending `confidence`.
-    """
-    if not len(confidence):
-        return -1, None
-    risk, recall = limits
-    accepted, wrong = _counts(confidence, right, tested)
-    worth = np.ones(len(tested))
-    if dependence is not None:
-        few = few_clusters_factor(dependence.even_clusters(rows), 2.0 * level)
-        worth = few / dependence.effects_of_first(rows[::-1], risk)[accepted]
-    each = level / 2.0 if recall else level
-    starts = starts_of(accepted, risk, each, float(worth[-1]))
-    last = passed(accepted, wrong, risk, starts, each, worth)
-    if last >= 0 and recall:
-        n_right = np.count_nonzero(right)
-        left = n_right - (accepted - wrong)[last:]
-        tail = _tail(n_right * worth[last:], left * worth[last:], 1.0 - recall)
-        last = last if (tail <= STARTS * each).all() else -1
-    if last >= 0 or recall:
-        return last, None
-    return -1, _rows_needed(accepted, wrong, risk, level, n_samples, worth)
-
-
-def _rows_needed(
-    accepted: np.ndarray, wrong: np.ndarray, risk: float, level: float, n_samples: int, worth: np.ndarray
-) -> int | None:
-    """Return how many rows the most confident half, quarter, ... would need, if the same share were wrong."""
-    needed = []
-    parts = accepted[-1] / 2.0 ** np.arange(np.log2(max(accepted[-1] / MIN_SHOWN, 1.0)))
-    for at in np.searchsorted(accepted, parts).tolist():
-        share = wrong[at] / accepted[at]
-        if share >= risk:
-            continue
-
-        def passes(rows: int, share: float = share, each: float = float(worth[at])) -> bool:
-            return bool(_tail(rows * each, np.ceil(rows * share) * each, risk) <= level)
-
-        needed.append(_smallest(passes, int(accepted[at])) * n_samples / accepted[at])
-    return int(np.ceil(min(needed))) if needed else None
-
-
-def _smallest(passes: Callable[[int], bool], low: int) -> int:
-    """Return the smallest number of rows above `low` that passes, by doubling and bisection."""
-    high = max(2 * low, 2)
-    while not passes(high) and high < 2**40:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if passes(middle) else (middle, high)
-    return high
 
 
 def _for_reviews(
-    problems: BinaryProblems, clusters: Clusters, reviews: float, alpha: float, by: str | None
-) -> tuple[np.ndarray, str | None, int | None]:
-    if by is not None:
+    problems: BinaryProblems, clusters: Clusters, asked: AcceptanceRule
+) -> tuple[np.ndarray, str]:
+    if asked.by is not None:
         raise InputError("reviews takes one threshold for all classes; leave out by")
-    n = problems.n_samples
+    n, reviews = problems.n_samples, asked.value
     most = int(np.floor(reviews * n if reviews < 1.0 else reviews))
     if not reviews >= 0.0 or most >= n:
         raise InputError(f"reviews must be a share in (0, 1) or a number of rows below {n}; got {reviews:g}")
-    confidence = problems.problem(0)[0]
-    threshold = float(confidence[most])  # rows below it: `most`, or fewer if confidences tie
+    threshold = problems.problem(0)[0][most]  # rows below it: `most`, or fewer if confidences tie
     worth = 1.0
     if not clusters.independent:
         below = np.zeros(n)
         below[problems.rows[:most]] = 1.0
         away = below - below.mean()
         sums = clusters.sums(away)
-        few = few_clusters_factor(even_clusters_of(sums, away, clusters.code), 2.0 * alpha)
+        few = few_clusters_factor(even_clusters_of(sums, away, clusters.code), 2.0 * asked.alpha)
         alone = n * below.mean() * (1.0 - below.mean()) * (1.0 - 1.0 / len(sums))
         worth = few * min(alone / max(float(sums @ sums), 1e-300), 1.0)
         if not most:  # no row is below: unseen rows come as whole clusters
             worth = len(sums) / n
-    bound = float(betaincinv(most * worth + 1.0, (n - most) * worth, 1.0 - alpha))
-    guarantee = (
-        f"With probability {1 - alpha:.3g} at most {bound:.4g} of new rows from the same source are left to "
-        "a person."
+    bound = float(betaincinv(most * worth + 1.0, (n - most) * worth, 1.0 - asked.alpha))
+    return np.array([float(threshold)]), (
+        f"With probability {1 - asked.alpha:.3g} at most {bound:.4g} of new rows from the same source are "
+        "left to a person."
     )
-    return np.array([threshold]), guarantee, None
 
 
-def _for_cost(
-    problems: BinaryProblems, clusters: Clusters, cost: float, alpha: float, by: str | None
-) -> tuple[np.ndarray, str | None, int | None]:
+def _for_cost(problems: BinaryProblems, cost: float) -> np.ndarray:
     if not (np.isfinite(cost) and cost > 1.0):
         raise InputError(f"cost must be above 1, the cost of a review; got {cost:g}")
     thresholds = np.full(problems.n_problems, np.inf)
     for index in range(problems.n_problems):
         confidence, right = problems.problem(index)
-        if not len(confidence):
-            continue
         candidates = np.append(np.unique(confidence), np.inf)
-        accepted, wrong = _counts(confidence, right, candidates)
-        best = int(np.argmin(cost * wrong + (len(confidence) - accepted)))
-        thresholds[index] = candidates[best]
-    return thresholds, None, None
+        accepted, wrong = accepted_and_wrong(confidence, right, candidates)
+        thresholds[index] = candidates[np.argmin(cost * wrong + (len(confidence) - accepted))]
+    return thresholds
 
 
-def _taken(problems: BinaryProblems, thresholds: np.ndarray) -> np.ndarray:
-    """Return which entries are accepted."""
-    threshold = np.repeat(thresholds, np.diff(problems.offsets)) if len(thresholds) > 1 else thresholds
-    return np.asarray(problems.scores >= threshold)
+def event_rows(evidence: Evidence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return outcome, score and weight of the rows of one event; of two classes, of the second one."""
+    if not isinstance(evidence, Rows):
+        raise InputError(needs_rows("Acting on an event"))
+    event = chance_of_event(evidence.predictions)
+    weight = evidence.weights if evidence.is_weighted else np.ones(len(event), dtype=np.int64)
+    return evidence.labels == 1, event, weight
 
 
-def _effect(
-    problems: BinaryProblems, clusters: Clusters, thresholds: np.ndarray, cost: float | None
-) -> RuleEffect:
-    taken = _taken(problems, thresholds)
-    n, accepted = problems.n_samples, int(taken.sum())
-    wrong = accepted - int(problems.outcomes[taken].sum())
-    accuracy = 1.0 - wrong / accepted if accepted else float("nan")
-    lower, upper = share_of_rows(problems.outcomes[taken], clusters.take(problems.rows[taken]), 0.05)
-    price = None if cost is None else (cost * wrong + n - accepted) / n
-    return RuleEffect(n, accepted, wrong, accepted / n, accuracy, lower, upper, price)
+def _event_rule(rows: Rows, targets: Mapping[str, float], alpha: float, overlap: Overlap | None) -> EventRule:
+    """Choose the threshold for `calib.decide` with targets of an event; alpha is divided among targets."""
+    for name, value in targets.items():
+        if not 0.0 < value < 1.0:
+            raise InputError(f"{name} must be a share in (0, 1); got {value!r}")
+    happened, event, _ = event_rows(rows)
+    if happened.all() or not happened.any():
+        raise InputError("these rows need events and rows without the event; all outcomes are equal")
+    rows.problems(None).check_unweighted("decide", "its binomial guarantee counts rows")
+    kept = {
+        name: np.logical_and.reduce(
+            [_kept(each, name, value, alpha / len(targets)) for each in rows.readings]
+        )
+        for name, value in targets.items()
+    }
+    ends = {
+        name: (float(TESTED[places].min()), float(TESTED[places].max())) if places.any() else None
+        for name, places in kept.items()
+    }
+    together = np.flatnonzero(np.logical_and.reduce(list(kept.values())))
+    unpromised = used_words(overlap, rows.problems(None)) or too_few(rows.n_clusters)
+    threshold = counts = guarantee = None
+    if len(together):
+        threshold = float(TESTED[together[0 if "sensitivity" in targets else -1]])
+        counts = action_counts(rows, threshold)
+        promised = " and ".join(PROMISES[name].format(value) for name, value in targets.items())
+        guarantee = f"With probability {1 - alpha:.3g}, {promised}, among new rows from the same source."
+    dependence = None if rows.suspected is None else rows.suspected.rows
+    guarantee = None if unpromised else guarantee
+    return EventRule(threshold, alpha, guarantee, dict(targets), counts, ends, unpromised, dependence)
+
+
+def _kept(rows: Rows, target: str, value: float, level: float) -> np.ndarray:
+    """Return at which of `TESTED` a target is kept by tests in a fixed sequence.
+
+    Sensitivity and false positive rate fall as the threshold rises: one sequence, from the end where the
+    target holds for certain. A precision can do both: sequences from several starts, see `calib.decide`.
+    """
+    happened, event, _ = event_rows(rows)
+    if target == "precision":
+        low, _ = _limits(rows, event, np.ones(len(event), dtype=bool), happened, level / STARTS)
+        starts = starts_of(_acted(event), 1.0 - value, level / STARTS, 2.0)
+        return in_sequence(low >= value, starts)
+    if target == "sensitivity":
+        low, _ = _limits(rows, event, happened, None, level)
+        return in_sequence((low >= value)[::-1], [0])[::-1]
+    return in_sequence(_limits(rows, event, ~happened, None, level)[1] <= value, [0])
+
+
+def _acted(event: np.ndarray) -> np.ndarray:
+    """Return the number of scores of at least each threshold."""
+    return len(event) - np.searchsorted(np.sort(event), TESTED)
+
+
+def _limits(
+    rows: Rows, event: np.ndarray, members: np.ndarray, happened: np.ndarray | None, level: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return one-sided limits of the share of members acted on, or of events among the members acted on."""
+    number = _acted(event[members])
+    if rows.clusters.independent:
+        hits = number if happened is None else _acted(event[members & happened])
+        of = np.full(len(TESTED), members.sum()) if happened is None else number
+        low, high = binomial_limits(hits, of, 2.0 * level)
+        return np.where(of > 0, low, 0.0), np.where(of > 0, high, 1.0)
+    limits = np.zeros((2, len(TESTED)))
+    for place in np.flatnonzero(np.diff(number, prepend=-1)):  # others act on the same rows as before
+        acted = event >= TESTED[place]
+        of = members if happened is None else members & acted
+        hits = (acted if happened is None else happened)[of]
+        limits[:, place:] = np.array(_limits_of_share(hits, rows.clusters.take(of), 2.0 * level))[:, None]
+    return limits[0], limits[1]
+
+
+def _limits_of_share(hits: np.ndarray, clusters: Clusters, alpha: float) -> tuple[float, float]:
+    """Return limits of a share of rows in clusters: of the effective rows (Korn & Graubard 1998)."""
+    if not len(hits):
+        return 0.0, 1.0
+    share, number, even = float(hits.mean()), float(clusters.n_clusters), float(clusters.n_clusters)
+    if 0.0 < share < 1.0:
+        away = hits - share
+        sums = clusters.sums(away)
+        number = min(share * (1.0 - share) * len(hits) ** 2 / max(float(sums @ sums), 1e-300), len(hits))
+        even = even_clusters_of(sums, away, clusters.code)
+    number *= few_clusters_factor(even, alpha)
+    low, high = binomial_limits(np.array([share * number]), np.array([number]), alpha)
+    return float(low[0]), float(high[0])

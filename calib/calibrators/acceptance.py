@@ -69,17 +69,16 @@ class AcceptanceRule(Result):
             raise InputError("this rule has no thresholds by group; leave out groups")
         if isinstance(scores, Announcement):
             scores = predicted_classes(scores)
-        if self.by != "class":
-            event = event_scores(scores)
-            confidence = top_label(scores)[1] if event is None else event
-            if event is not None and self.of_event:
-                confidence = np.maximum(confidence, 1.0 - confidence)
-            if groups is None:
-                return np.asarray(confidence >= self.thresholds[0])
-            limits = np.append(self.thresholds, np.inf)
-            given = as_groups(groups, len(confidence))
-            return np.asarray(confidence >= limits[codes_among(given, self.groups)])
-        label, confidence = top_label(scores)
+        confidence = event_scores(scores)
+        if self.by == "class" or confidence is None:
+            label, confidence = top_label(scores)
+        elif self.of_event:
+            confidence = np.maximum(confidence, 1.0 - confidence)
+        if groups is not None:
+            places = codes_among(as_groups(groups, len(confidence)), self.groups)
+            return np.asarray(confidence >= np.append(self.thresholds, np.inf)[places])
+        if self.by is None:
+            return np.asarray(confidence >= self.thresholds[0])
         if len(label) and label.max() >= len(self.thresholds):
             raise InputError(
                 f"this rule has thresholds for {len(self.thresholds)} classes; got predicted class "

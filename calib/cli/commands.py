@@ -14,11 +14,10 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, clone
 
-from calib.answers import model_tables, slice_tables
+from calib.answers import decision_curves, model_tables, risks, slice_tables
 from calib.answers.advice import Candidate, Recommendation, Verdict, confirm_choice
 from calib.answers.advice import recommend as recommend_calibrator
 from calib.answers.calibrated import applied_frame, calibrated_scores, fit_on
-from calib.answers.centres import AcrossCentres, CentreTable, calibration_by_centre
 from calib.answers.conclusion import (
     MOST_NAMED,
     BinlessTests,
@@ -29,17 +28,17 @@ from calib.answers.conclusion import (
     conclude,
     with_whole_vectors,
 )
-from calib.answers.costly_actions import ActionCosts, choose_actions
+from calib.answers.confirmation import Verdict, confirm_choice
 from calib.answers.cuts import MOST_CODES, Cut, cut_column, parse_cuts
-from calib.answers.decision_curves import benefit_difference, decision_curve
-from calib.answers.decision_rules import DecisionRule, RuleEffect
+from calib.answers.decision_rules import ActionCounts, DecisionRule, EventRule, RuleEffect
 from calib.answers.decision_rules import decide as choose_rule
-from calib.answers.event_rules import ActionCounts, EventRule, cost_thresholds
+from calib.answers.event_rules import ActionCounts, EventRule
+from calib.answers.folds import FoldNumber, fold_errors, fold_texts
 from calib.answers.gate import GateResult, gate_of_judge
 from calib.answers.gate import gate as compare_with_limits
 from calib.answers.guarantee_cards import promise_of
 from calib.answers.metric_tables import BASE, HOW_SURE, FoldNumber, Metrics, fold_errors, fold_texts
-from calib.answers.risks import HOW_SURE_OF_EVENTS, ForecastNumber, forecast_numbers
+from calib.answers.noise_tests import BinlessTests, FloorNumbers, NoiseTests, with_whole_vectors
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
 from calib.base.results import parts
@@ -120,7 +119,7 @@ class TestedMethodData(MethodData):
     together: CombinedTest  #: All tests together, which decide the conclusion
     #: O/E, in the large, slope, ICI, AUC, Brier score, skill and its parts of P(Y = 1); skill and parts of at
     #: most 10 classes
-    forecast: Sequence[ForecastNumber]
+    forecast: Sequence[risks.ForecastNumber]
 
 
 @dataclass(frozen=True)
@@ -158,7 +157,7 @@ def metrics(options: Namespace) -> Output[MetricsData]:
             name: with_whole_vectors(tests, found.methods[name], options.random_state)
             for name, tests in tested.items()
         }
-    forecasts = {name: forecast_numbers(evidence) for name, evidence in found.methods.items()}
+    forecasts = {name: risks.forecast_numbers(evidence) for name, evidence in found.methods.items()}
     methods = [
         TestedMethodData(
             **vars(each),
@@ -182,7 +181,7 @@ def metrics(options: Namespace) -> Output[MetricsData]:
         ideal = [each.calibrated for each in forecasts[BASE]]
         lines += [
             *table_lines(shown.assign(**{"if calibrated": ideal}), index=True),
-            f"{HOW_SURE_OF_EVENTS} Net benefit: calib benefit. Accuracy and errors in bins: --all.",
+            f"{risks.HOW_SURE_OF_EVENTS} Net benefit: calib benefit. Accuracy and errors in bins: --all.",
         ]
         column = cluster_column(base.predictions) if too_few(base.n_clusters) else None
         if column is not None:
@@ -609,7 +608,9 @@ class EventData:
 @dataclass(frozen=True)
 class CostsData:
     file: str
-    best: ActionCosts = field(metadata=parts("sentence cost lower upper level saved saved_lower saved_upper"))
+    best: decision_curves.ActionCosts = field(
+        metadata=parts("sentence cost lower upper level saved saved_lower saved_upper")
+    )
     alone: str  #: The action that costs least if all rows get the same
     #: For one event and two actions: P(Y = 1) at which they cost the same, lowest, median and highest
     thresholds: Sequence[float]
@@ -674,12 +675,12 @@ def _costs(
                 f"{options.costs} must have a line for each class; none begins with {missing[0]!r}"
             )
         costs, actions = np.array([given[name] for name in class_names]), head[1:]
-    found = choose_actions(evidence, costs=costs, actions=actions)
+    found = decision_curves.choose_actions(evidence, costs=costs, actions=actions)
     table = found.frame(class_names)
     counts: Any = table.T.to_dict()
     thresholds: list[float] = []
     if costs.shape[-2:] == (2, 2):
-        each = cost_thresholds(costs.astype(np.float64))
+        each = decision_curves.cost_thresholds(costs.astype(np.float64))
         thresholds = [float(each.min()), float(np.median(each)), float(each.max())]
     said = [*notes, found.sentence]
     if thresholds:
@@ -742,10 +743,10 @@ def benefit(options: Namespace) -> Output[BenefitData]:
         raise InputError(f"--from must be at most --to, below 1; got {options.begin:g} and {options.to:g}")
     steps = np.arange(round((options.to - options.begin) / options.step) + 1)
     grid = np.round(options.begin + options.step * steps, 10)
-    curve = decision_curve(evidence, thresholds=grid)
+    curve = decision_curves.decision_curve(evidence, thresholds=grid)
     table = curve.frame()
     if other is not None:
-        change = benefit_difference(other, evidence, thresholds=grid)
+        change = decision_curves.benefit_difference(other, evidence, thresholds=grid)
         table["difference"] = change.difference
         table["difference_lower"], table["difference_upper"] = change.lower, change.upper
     text = table_lines(table, float_format="{:.6f}".format)
@@ -827,15 +828,15 @@ def slices(options: Namespace) -> Output[SlicesData]:
 class CentresData:
     file: str
     n_samples: int
-    across: Sequence[AcrossCentres]  #: O/E, in the large and slope over centres; empty for fewer than 5
-    centres: CentreTable
+    across: Sequence[risks.AcrossCentres]  #: O/E, in the large and slope; empty for fewer than 5 centres
+    centres: risks.CentreTable
 
 
 def centres(options: Namespace) -> Output[CentresData]:
     """Assess P(Y = 1) of the evaluation rows in each centre of a further column, and over the centres."""
     found = assessed(options, rows_only=True)
     rows = found.rows
-    table = calibration_by_centre(rows, centre=further_column(rows.predictions, options.by))
+    table = risks.calibration_by_centre(rows, centre=further_column(rows.predictions, options.by))
     lines = [*found.notes, *table.lines, "", *table_lines(table.texts())]
     data = CentresData(str(options.file), rows.n_samples, table.across, table)
     return Output("\n".join(lines), data)

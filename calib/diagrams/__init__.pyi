@@ -15,10 +15,10 @@ from .class_tables import (
     draw_class_changes as draw_class_changes,
 )
 from .decisions import (
-    draw_decision_curves as draw_decision_curves, draw_risk_coverage as draw_risk_coverage,
+    draw_decision_curves as draw_decision_curves, draw_judgement as draw_judgement,
+    draw_levels as draw_levels, draw_risk_coverage as draw_risk_coverage,
 )
 from .display import ReliabilityDisplay as ReliabilityDisplay
-from .judged_cells import draw_judgement as draw_judgement, draw_levels as draw_levels
 from .monitoring import (
     Watched as Watched, draw_over_time as draw_over_time, draw_watched as draw_watched,
     monitor_diagram as monitor_diagram,

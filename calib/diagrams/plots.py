@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from calib.answers.advice import PointsPerBinChoice
-from calib.answers.centres import CentreTable
 from calib.answers.coarsening import Coarsening
 from calib.answers.decision_curves import DecisionCurve, RiskCoverage
 from calib.answers.judgement import Judgement
 from calib.answers.model_tables import ModelComparison
-from calib.answers.risks import Risk
+from calib.answers.risks import CentreTable, Risk
 from calib.answers.slice_tables import SliceTable
 from calib.answers.time_changes import OverTime
 from calib.base.results import Drawn
@@ -25,8 +24,7 @@ from calib.diagrams.bin_sweep import (
     draw_points_per_bin,
 )
 from calib.diagrams.class_tables import ClassDiagram, draw_class
-from calib.diagrams.decisions import draw_decision_curves, draw_risk_coverage
-from calib.diagrams.judged_cells import draw_judgement, draw_levels
+from calib.diagrams.decisions import draw_decision_curves, draw_judgement, draw_levels, draw_risk_coverage
 from calib.diagrams.matplotlib_axes import on_matplotlib
 from calib.diagrams.monitoring import Watched, draw_over_time, draw_watched
 from calib.diagrams.noise_floors import draw_decompositions, draw_floors, draw_model_comparison

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.answers.centres import TITLES, CentreTable
+from calib.answers.risks import TITLES, CentreTable
 from calib.answers.slice_tables import Grouping, SliceTable, groups_of
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn

@@ -15,7 +15,7 @@ from calib.data.kinds import KINDS
 from calib.data.predictions import BinaryPrediction, Scores, Values, score_matrix
 from calib.data.validation import check_level
 from calib.evidence.rows import Evidence, Rows, Source, as_evidence
-from calib.stats.binless import calibration_slope
+from calib.stats.binless import CalibrationSlope, calibration_slope
 from calib.stats.bootstrap import Interval
 from calib.stats.intervals import binomial_limits, few_clusters_factor
 
@@ -75,11 +75,8 @@ def observed_expected(
     evidence = event_evidence(as_evidence(y_true, scores, sample_weight, cluster))
     alpha = 1.0 - check_level(level)
     cells = evidence.cells(n_bins=1, strategy="uniform", effects=False)
-    total, share, expected = (
-        float(cells.weight.sum()),
-        float(cells.mean_outcome[0]),
-        float(cells.mean_score[0]),
-    )
+    total = float(cells.weight.sum())
+    share, expected = float(cells.mean_outcome[0]), float(cells.mean_score[0])
     voted = evidence.predictions.voted if type(evidence) is Rows else None
     n_rows = total if voted is None else float(len(np.unique(voted)))  # the votes about a row are one row
     if expected <= 0.0:
@@ -116,6 +113,17 @@ def calibration_in_the_large(
     line = calibration_slope(event_evidence(as_evidence(y_true, scores, sample_weight, cluster)), level=level)
     ends = line.in_the_large, line.in_the_large_lower, line.in_the_large_upper
     return Interval("in the large", *ends, level)
+
+
+Ends = tuple[float, float, float]
+
+
+def line_numbers(line: CalibrationSlope) -> tuple[Ends, Ends]:
+    """Return in the large and slope, each with its interval; NaN if rows do not determine them."""
+    if not line.determined:
+        return (np.nan,) * 3, (np.nan,) * 3
+    large = line.in_the_large, line.in_the_large_lower, line.in_the_large_upper
+    return large, (line.slope, line.slope_lower, line.slope_upper)
 
 
 @overload

@@ -12,13 +12,15 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
+from calib.answers.confirmation import confirm_choice
+from calib.answers.costly_actions import choose_actions
 
 import calib
 from calib import Predictions, answers, diagrams, stats
 from calib.answers.advice import confirm_choice
 from calib.answers.conclusion import Conclusion
-from calib.answers.costly_actions import choose_actions
 from calib.answers.cuts import LEAST_ROWS
+from calib.answers.decision_curves import choose_actions
 from calib.calibrators.canonical import SimplexScheme
 from calib.data.defaults import N_BINS
 from calib.data.equal_rows import Overlap, overlap

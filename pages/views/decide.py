@@ -10,7 +10,7 @@ import streamlit as st
 
 from calib import InputError, decision_curve, diagrams, risk_coverage
 from calib.answers import DecisionRule, EventRule
-from calib.answers.costly_actions import choose_actions
+from calib.answers.decision_curves import choose_actions
 from calib.answers.decision_rules import ACCURACIES
 from calib.data.kinds import lacks
 from pages.shared import page_results as results

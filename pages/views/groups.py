@@ -11,8 +11,8 @@ import streamlit as st
 
 from calib import InputError, MulticlassToBinary, answers, calibration_by_centre, diagrams, slices
 from calib.answers import Cut
-from calib.answers.centres import MIN_CENTRES, TITLES
 from calib.answers.cuts import DATE_PARTS, QUANTILES, parse_cuts
+from calib.answers.risks import MIN_CENTRES, TITLES
 from calib.answers.slice_tables import SLICE_COLUMNS, SliceTable
 from calib.calibrators.catalogue import name_of
 from calib.data.defaults import N_BINS

@@ -13,7 +13,7 @@ from calib import (
     calibration_slope,
     observed_expected,
 )
-from calib.answers.centres import random_effects
+from calib.answers.risks import random_effects
 
 #: 13 trials of BCG vaccination: cases and others with vaccine, cases and others without (`metafor::dat.bcg`).
 BCG = np.array(

@@ -21,7 +21,7 @@ from calib import (
 )
 from calib.answers import choose_actions
 from calib.answers.calibrated import applied_frame
-from calib.answers.event_rules import TESTED
+from calib.answers.decision_rules import TESTED
 from calib.cli.parser import main
 from calib.export.description import describe
 from calib.files.saved.document import dumps, loads

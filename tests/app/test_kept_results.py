@@ -16,6 +16,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
+from calib.answers.class_gaps import class_gaps
+from calib.answers.confirmation import confirm_choice
+from calib.answers.costly_actions import choose_actions
 from scipy.special import ndtr
 from sklearn.base import BaseEstimator
 
@@ -24,7 +27,7 @@ from calib import Predictions, diagrams, stats
 from calib.answers.advice import confirm_choice
 from calib.answers.calibrated import calibrated_scores, fit_on
 from calib.answers.conclusion import class_gaps
-from calib.answers.costly_actions import choose_actions
+from calib.answers.decision_curves import choose_actions
 from calib.data.notions import PerClass
 from calib.diagrams.living_picture import living_picture
 from calib.diagrams.slice_maps import slice_heat

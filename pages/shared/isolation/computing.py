@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from calib.answers.confirmation import confirm_choice
+from calib.answers.costly_actions import choose_actions
 from sklearn.base import BaseEstimator
 
 import calib
 from calib.answers.advice import confirm_choice
 from calib.answers.calibrated import fit_on
-from calib.answers.costly_actions import choose_actions
+from calib.answers.decision_curves import choose_actions
 from calib.answers.metric_tables import metric_intervals
 from calib.base.parallel import WORKERS
 from calib.calibrators.effort import fit_seconds
