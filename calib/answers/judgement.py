@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from calib.answers.decision_rules import DecisionRule, decide
+from calib.answers.promises import smallest
 from calib.base.exceptions import InputError
 from calib.base.results import Drawn, Result, parts
 from calib.data.defaults import RANDOM_STATE
-from calib.data.predictions import TopLabelPrediction, Values
+from calib.data.predictions import Values
 from calib.data.validation import check_alpha, check_choice, check_count, check_share, random_generator
 from calib.evidence.clusters import even_clusters_of
 from calib.evidence.judged_rows import CHOSEN_BY, ChosenBy, JudgedRows
@@ -31,6 +32,13 @@ POSITIVE = frozenset({"pass", "passed", "yes", "true", "1", "good", "correct", "
 DRAWS = 4_000
 #: Verdicts that a sentence names.
 MOST_NAMED = 3
+#: How labelled rows were chosen, in words.
+CHOICE_WORDS = {
+    "random": ", at random as far as verdict and confidence show.",
+    "verdict": ", chosen by verdict; the cells account for it.",
+    "confidence": ", chosen by confidence; the cells account for it.",
+    "weight": " with known chances.",
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,44 +157,32 @@ class Judgement(Drawn):
     def sentence(self) -> str:
         """The true rate, agreement by verdict, and how rows were chosen."""
         rates = self.rates
-        shown = np.argsort(-rates.judge_rate, kind="stable")[:MOST_NAMED]
-        if len(rates.verdict) == 2:
-            shown = np.flatnonzero(rates.verdict == self.main)
-        said = ", ".join(f"{100 * rates.judge_rate[k]:.3g} % {rates.verdict[k]}" for k in shown)
+        common = np.argsort(-rates.judge_rate, kind="stable")[:MOST_NAMED]
+        shown = np.flatnonzero(rates.verdict == self.main) if len(rates.verdict) == 2 else common
+        judged = ", ".join(f"{100 * rates.judge_rate[k]:.3g} % {rates.verdict[k]}" for k in shown)
+        words = f"The judge says {judged}."
         if not self.n_labelled:
-            return f"The judge says {said}. No row is labelled by a person: label some to learn the truth."
+            return f"{words} No row is labelled by a person: label some to learn the truth."
         if self.chosen_by == "otherwise":
             return (
-                f"The judge says {said}. The true rate cannot be told: labelled rows were chosen by "
-                "something that neither verdict nor confidence shows. Of the "
-                f"{self.n_labelled:,} labelled rows, people agree with {np.mean(self.rows.right):.1%}."
+                f"{words} The true rate cannot be told: labelled rows were chosen by something that neither "
+                f"verdict nor confidence shows. Of the {self.n_labelled:,} labelled rows, people agree with "
+                f"{np.mean(self.rows.right):.1%}."
             )
+        names = [""] if len(shown) == 1 else [f" {rates.verdict[k]}" for k in shown]
         ends = [_percents(rates.lower[k], rates.upper[k]) for k in shown]
-        names = ["" if len(shown) == 1 else f" {rates.verdict[k]}" for k in shown]
         truly = ", ".join(map("".join, zip(ends, names, strict=True)))
         right = "; ".join(
             f"{rates.verdict[k]} is right in {_percents(rates.agreement_lower[k], rates.agreement_upper[k])}"
-            for k in np.argsort(-rates.judge_rate, kind="stable")[:MOST_NAMED]
+            for k in common
             if rates.judge_rate[k] > 0.0
         )
-        return f"The judge says {said}. Truly {truly}. {right}. {self._choice_words}"
-
-    @property
-    def _choice_words(self) -> str:
-        words = f"{self.n_labelled:,} of {self.n_rows:,} rows are labelled"
-        unseen = float(self.cells.share[self.cells.n_labels == 0].sum())
-        ends = {
-            "random": ", at random as far as verdict and confidence show.",
-            "verdict": ", chosen by verdict; the cells account for it.",
-            "confidence": ", chosen by confidence; the cells account for it.",
-            "weight": " with known chances.",
-        }
-        if unseen:
-            return (
-                f"{words}{ends[self.chosen_by]} No row is labelled in cells with {unseen:.1%} of the rows; "
-                "the intervals allow anything there."
-            )
-        return words + ends[self.chosen_by]
+        words += f" Truly {truly}. {right}. {self.n_labelled:,} of {self.n_rows:,} rows are labelled"
+        words += CHOICE_WORDS[self.chosen_by]
+        if unseen := float(self.cells.share[self.cells.n_labels == 0].sum()):
+            words += f" No row is labelled in cells with {unseen:.1%} of the rows; the intervals allow "
+            words += "anything there."
+        return words
 
     def passing(self, accuracy: float = 0.9, *, alpha: float = 0.1) -> Passing:
         """Return which verdicts may pass without a person, by `calib.decide` for each verdict.
@@ -205,42 +201,34 @@ class Judgement(Drawn):
         several labels is right if most of them agree.
         """
         check_share(accuracy, "accuracy", 0.9)
-        check_alpha(alpha)
-        rows, nothing = self.rows, np.zeros(self.n_rows, dtype=bool)
-        if self.chosen_by not in ("random", "verdict"):
-            why = {"confidence": "by confidence", "weight": "with unequal chances"}.get(self.chosen_by, "")
-            why = f"labelled rows were chosen {why}".strip() + ", not at random among the rows of a verdict"
-            return Passing(accuracy, 0.0, None, nothing, {}, f"Nothing is promised: {why}.")
+        least = int(np.ceil(np.log(check_alpha(alpha)) / np.log(accuracy)))
+        rows, why, rule = self.rows, None, None
         said = rows.verdict[rows.row]
-        count = np.bincount(said, minlength=len(rows.names))
-        tried = np.flatnonzero(count >= np.log(alpha) / np.log(accuracy))
-        if not len(tried):
-            least = int(np.ceil(np.log(alpha) / np.log(accuracy)))
+        tried = np.flatnonzero(np.bincount(said, minlength=len(rows.names)) >= least)
+        if self.chosen_by not in ("random", "verdict"):
+            how = {"confidence": "by confidence, ", "weight": "with unequal chances, "}.get(
+                self.chosen_by, ""
+            )
+            why = f"labelled rows were chosen {how}not at random among the rows of a verdict"
+        elif not len(tried):
             why = f"no verdict has the {least:,} labelled rows that a promise needs at least"
-            return Passing(accuracy, 0.0, None, nothing, {}, f"Nothing is promised: {why}.")
-        place = np.full(len(rows.names), len(tried))
-        place[tried] = np.arange(len(tried))
-        kept = np.isin(said, tried)
-        at = rows.row[kept]
-        score = np.ones(self.n_rows) if rows.confidence is None else rows.confidence
-        label = place[rows.verdict[at]]
-        names = (*(rows.names[code] for code in tried), "another class")
-        truth = np.where(rows.right[kept] > 0.5, label, len(tried))
-        # Clusters are given or none: rows that share a rounded confidence are no copies.
-        labelled = TopLabelPrediction(label, score[at], truth, names, cluster=rows.clusters.code[at])
-        rule = decide(labelled, accuracy=accuracy, by="class", promise="each", alpha=alpha)
-        threshold = np.append(rule.thresholds[: len(tried)], np.inf)
-        accepted = score >= threshold[place[rows.verdict]]
-        share = float(accepted.mean())
-        found = {names[k]: float(threshold[k]) for k in range(len(tried)) if np.isfinite(threshold[k])}
-        if rule.guarantee is None or not found:
+        else:
+            # Clusters are given or none: rows that share a rounded confidence are no copies.
+            labelled = rows.labelled_rows().with_cluster(rows.clusters.code[rows.row])
+            kept = labelled.take(np.isin(said, tried))
+            rule = decide(kept, accuracy=accuracy, by="class", promise="each", alpha=alpha)
+        if rule is None or rule.guarantee is None:
             words = f"No verdict has an accuracy of {accuracy:.4g} that these labels can promise."
-            return Passing(accuracy, 0.0, None, nothing, {}, words)
-        named = ", ".join(
-            name if rows.confidence is None else f"{name} from {100 * value:.3g} %"
-            for name, value in found.items()
-        )
-        words = f"{share:.1%} of all rows may pass ({named}). {rule.guarantee}"
+            words = f"Nothing is promised: {why}." if why else words
+            return Passing(accuracy, 0.0, None, np.zeros(self.n_rows, dtype=bool), {}, words)
+        score = np.ones(self.n_rows) if rows.confidence is None else rows.confidence
+        accepted = score >= rule.thresholds[rows.verdict]
+        share = float(accepted.mean())
+        named = zip(rows.names, rule.thresholds.tolist(), strict=True)
+        found = {name: threshold for name, threshold in named if np.isfinite(threshold)}
+        ends = ["" if rows.confidence is None else f" from {100 * value:.3g} %" for value in found.values()]
+        passing = ", ".join(map("".join, zip(found, ends, strict=True)))
+        words = f"{share:.1%} of all rows may pass ({passing}). {rule.guarantee}"
         return Passing(accuracy, share, rule, accepted, found, words)
 
     def next_rows(self, k: int, *, random_state: int = RANDOM_STATE) -> LabelPlan:
@@ -275,15 +263,14 @@ class Judgement(Drawn):
         `width` is a share: 0.05 for five points. Labels are chosen as by `next_rows`.
         """
         check_share(width, "width", 0.05)
-        low, high = 0, self.n_rows - self.n_labelled
-        if self._width(self._allocated(0)) <= width:
+        most = self.n_rows - self.n_labelled
+
+        def enough(k: int) -> bool:
+            return self._width(self._allocated(k)) <= width
+
+        if enough(0):
             return 0
-        if self._width(self._allocated(high)) > width:
-            return None
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self._width(self._allocated(middle)) <= width else (middle, high)
-        return high
+        return smallest(enough, 0, most) if enough(most) else None
 
     @cached_property
     def _strata(self) -> _Strata:
@@ -418,6 +405,7 @@ class _Strata:
         self.count = np.bincount(rows.cell)
         self.share = self.count / rows.n_rows
         self.cell = rows.cell[rows.row]
+        self.verdict = rows.verdict[np.unique(rows.cell, return_index=True)[1]]  # of each cell
         self.each = rows.balanced() if chosen_by == "confidence" else rows.weight
         self.weight = self.sums(self.each)
         with np.errstate(invalid="ignore", divide="ignore"):  # labels that equally weighted labels are worth
@@ -498,16 +486,12 @@ def _main_class(rows: JudgedRows) -> str:
 
 def _rates(strata: _Strata, unknown: bool) -> ClassRates:
     rows, n_classes = strata.rows, len(strata.rows.names)
-    of_cell = np.empty(len(strata.count), dtype=np.int64)
-    of_cell[rows.cell] = rows.verdict
-    nothing = tuple(vars(UNKNOWN).values())
-    rates, agreements = [], []
-    for k in range(n_classes):
-        inside = of_cell == k
-        rates.append(nothing if unknown else strata.mean(rows.votes[:, k]))
-        agreements.append(nothing if unknown or not inside.any() else strata.mean(rows.right, inside))
-    rate, lower, upper = np.array(rates).T
-    agreement, agreement_lower, agreement_upper = np.array(agreements).T
+    numbers = np.tile([np.nan, 0.0, 1.0], (2, n_classes, 1))  # rates and agreement
+    for k in range(0 if unknown else n_classes):
+        numbers[0, k] = strata.mean(rows.votes[:, k])
+        if (inside := strata.verdict == k).any():
+            numbers[1, k] = strata.mean(rows.right, inside)
+    (rate, lower, upper), (agreement, agreement_lower, agreement_upper) = numbers.transpose(0, 2, 1)
     return ClassRates(
         verdict=np.array(rows.names, dtype=object),
         rate=rate,
@@ -523,23 +507,22 @@ def _rates(strata: _Strata, unknown: bool) -> ClassRates:
 
 
 def _cells(strata: _Strata) -> JudgeCells:
-    rows = strata.rows
-    first = np.unique(rows.cell, return_index=True)[1]
+    rows, n_cells = strata.rows, len(strata.count)
     agreement = strata.means(rows.right)
     effective = strata.effective * strata.worth(rows.right)
     lower, upper = jeffreys_limits(np.nan_to_num(agreement) * effective, effective, strata.alpha)
-    bounds = np.full((3, len(first)), np.nan)
+    low, high, mean = np.full((3, n_cells), np.nan)
     if rows.confidence is not None:
         grouped = pd.Series(rows.confidence.astype(np.float64)).groupby(rows.cell)
-        bounds = np.stack([grouped.min(), grouped.max(), grouped.mean()])
+        low, high, mean = np.stack([grouped.min(), grouped.max(), grouped.mean()])
     return JudgeCells(
-        verdict=np.array(rows.names, dtype=object)[rows.verdict[first]],
-        low=bounds[0],
-        high=bounds[1],
-        confidence=bounds[2],
+        verdict=np.array(rows.names, dtype=object)[strata.verdict],
+        low=low,
+        high=high,
+        confidence=mean,
         n_rows=strata.count,
         share=strata.share,
-        n_labels=np.bincount(strata.cell, minlength=len(first)),
+        n_labels=np.bincount(strata.cell, minlength=n_cells),
         agreement=agreement,
         lower=lower,
         upper=np.where(effective > 0, upper, 1.0),
@@ -555,57 +538,42 @@ def _chance_corrected(strata: _Strata) -> tuple[Estimated, Estimated]:
     known = strata.weight > 0.0
     if not known.any():
         return UNKNOWN, UNKNOWN
-    of_cell = np.empty(len(known), dtype=np.int64)
-    of_cell[rows.cell] = rows.verdict
-    pool = np.unique(np.where(known, of_cell, n_classes + np.arange(len(known))), return_inverse=True)[1]
-
-    def pooled(values: np.ndarray) -> np.ndarray:
-        return np.bincount(pool, values)
-
-    share = pooled(strata.share)
-    by_class = [np.nan_to_num(strata.means(rows.votes[:, k])) for k in range(n_classes)]
-    mean = np.stack([pooled(strata.share * each) / share for each in by_class], axis=1)
-    seen = pooled(known.astype(np.float64)) > 0.0
+    pool = np.where(known, strata.verdict, n_classes + np.arange(len(known)))
+    pool = np.unique(pool, return_inverse=True)[1]
+    share, count = np.bincount(pool, strata.share), np.bincount(pool, strata.count)
+    by_class = np.stack([np.nan_to_num(strata.means(each)) for each in rows.votes.T])
+    mean = np.stack([np.bincount(pool, strata.share * each) / share for each in by_class], axis=1)
+    seen = np.bincount(pool, known) > 0.0
     mean = np.where(seen[:, None], mean, share[seen] @ mean[seen] / share[seen].sum())
-    variance = pooled(np.where(known, strata.share**2 / np.where(known, strata.effective, 1.0), 0.0))
+    variance = np.bincount(
+        pool, np.where(known, strata.share**2 / np.where(known, strata.effective, 1.0), 0.0)
+    )
     effective = np.where(seen, share**2 / np.maximum(variance, 1e-300), 0.0) * strata.worth(rows.right)
-    said = np.zeros((len(share), n_classes))
-    said[pool, of_cell] = 1.0
+    judged = np.zeros((len(share), n_classes))
+    judged[pool, strata.verdict] = 1.0
     generator = np.random.default_rng(RANDOM_STATE)
     shape = mean * effective[:, None] + 1.0 / n_classes
-    count = pooled(strata.count)
-    found: list[list[np.ndarray]] = [[], []]
+    found = []
     for _ in range(DRAWS // 100):  # in blocks, for many cells of many classes
         drawn = generator.standard_gamma(shape, (100, *shape.shape))
         drawn /= np.maximum(drawn.sum(axis=2, keepdims=True), 1e-300)
         shares = generator.standard_gamma(count, (100, len(mean)))
         shares /= shares.sum(axis=1, keepdims=True)
-        for numbers, number in zip(found, _both(drawn, shares, said), strict=True):
-            numbers.append(number)
-    values = _both(mean[None], share[None], said)
+        found.append(_both(drawn, shares, judged))
     levels = strata.alpha / 2.0, 1.0 - strata.alpha / 2.0
-    kappa, ac1 = (
-        Estimated(float(value[0]), *np.quantile(np.concatenate(each), levels).tolist())
-        for value, each in zip(values, found, strict=True)
-    )
-    return kappa, ac1
+    ends = np.quantile(np.concatenate(found, axis=1), levels, axis=1)
+    kappa, ac1 = np.concatenate([_both(mean[None], share[None], judged), ends.T], axis=1)
+    return Estimated(*kappa.tolist()), Estimated(*ac1.tolist())
 
 
-def _both(mean: np.ndarray, share: np.ndarray, said: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return kappa and AC1 of (draws, C, K) shares of labels in cells with (draws, C) shares of rows."""
-    agreement = np.einsum("dc,dck,ck->d", share, mean, said)
-    people, judged = np.einsum("dc,dck->dk", share, mean), share @ said
-    either = (people + judged) / 2.0
-    by_chance = (
-        (people * judged).sum(axis=1),
-        (either * (1.0 - either)).sum(axis=1) / max(said.shape[1] - 1, 1),
-    )
-
-    def corrected(chance: np.ndarray) -> np.ndarray:
-        left = 1.0 - chance
-        return np.divide(agreement - chance, left, out=np.ones_like(left), where=left > 1e-12)
-
-    return corrected(by_chance[0]), corrected(by_chance[1])
+def _both(mean: np.ndarray, share: np.ndarray, judged: np.ndarray) -> np.ndarray:
+    """Return kappa and AC1, (2, draws), of (draws, C, K) shares of labels, (draws, C) shares of rows."""
+    agreement = np.einsum("dc,dck,ck->d", share, mean, judged)
+    people, verdicts = np.einsum("dc,dck->dk", share, mean), share @ judged
+    either = (people + verdicts) / 2.0
+    of_ac1 = (either * (1.0 - either)).sum(axis=1) / max(judged.shape[1] - 1, 1)
+    chance = np.stack([(people * verdicts).sum(axis=1), of_ac1])
+    return np.divide(agreement - chance, 1.0 - chance, out=np.ones_like(chance), where=1.0 - chance > 1e-12)
 
 
 def _filled(now: np.ndarray, left: np.ndarray, wanted: np.ndarray, k: int) -> np.ndarray:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from calib.answers.coarsening import Coarsening
 from calib.answers.coarsening import coarsen as choose_levels
-from calib.answers.judgement import ClassRates, Estimated, JudgeCells, Judgement, LabelPlan, Passing
+from calib.answers.judgement import ClassRates, Estimated, JudgeCells, Judgement, Passing
 from calib.answers.judgement import judge as judge_rows
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
@@ -24,6 +24,9 @@ from calib.files.readers.reading import read_table
 from calib.files.readers.source import Limits
 from calib.files.readers.writing import write_csv
 from calib.files.saved.document import dumps
+
+#: Columns of the table of cells.
+CELLS = ["cell", "share", "n_labels", "agreement", "lower", "upper"]
 
 
 @dataclass(frozen=True)
@@ -60,40 +63,30 @@ def judge(options: Namespace) -> Output[JudgeData]:
     if options.output and not options.plan:
         raise InputError("--output writes rows to label; add --plan with how many")
     found, read = read_judgement(options)
-    passing = found.passing(options.accuracy)
-    lines = [
-        f"read: {read.words}",
-        found.sentence,
-        "",
-        _table(found.frame()),
-        "",
-        _table(_shown_cells(found)),
-        "",
-        *_scores(found),
-    ]
-    lines += ["", passing.sentence]
+    passing, cells = found.passing(options.accuracy), found.cells.frame().assign(cell=found.cells.names)
+    parts = [f"read: {read.words}\n{found.sentence}", _table(found.frame()), _table(cells[CELLS])]
+    parts += [_scores(found), passing.sentence]
     data: dict[str, Any] = {}
     if options.plan:
         plan = found.next_rows(options.plan, random_state=options.random_state)
-        lines += ["", f"{plan.sentence} Label these next:", "", _table(plan.frame())]
+        parts += [f"{plan.sentence} Label these next:", _table(plan.frame())]
+        by_cell = dict(zip(plan.cell.tolist(), plan.n_next.tolist(), strict=True))
         rows = read.rows[plan.rows].tolist()
-        data = {"rows": rows, "plan": _by_cell(plan), "width_after": plan.width_after}
+        data = {"rows": rows, "plan": by_cell, "width_after": plan.width_after}
         if options.output:
             deliver(options.output, write_csv(pd.DataFrame(read.columns).convert_dtypes().iloc[plan.rows]))
-            lines += ["", f"wrote {options.output}"]
+            parts.append(f"wrote {options.output}")
     numbers = (found.rates, found.cells, found.agreement, found.kappa, found.ac1)
-    return Output(
-        "\n".join(lines), JudgeData(str(options.file), found, *numbers, passing, passing.sentence, **data)
-    )
+    printed = JudgeData(str(options.file), found, *numbers, passing, passing.sentence, **data)
+    return Output("\n\n".join(parts), printed)
 
 
 @dataclass(frozen=True)
 class CoarsenData:
     file: str
     rule: Coarsening = field(metadata=parts("sentence guarantee accuracy alpha n_samples"))
-    levels: Sequence[
-        Mapping[str, str | int | float]
-    ]  #: By level, the finest first: threshold, answers, accuracy
+    #: By level, the finest first: threshold, answers, accuracy
+    levels: Sequence[Mapping[str, str | int | float]]
 
 
 def coarsen(options: Namespace) -> Output[CoarsenData]:
@@ -114,24 +107,14 @@ def coarsen(options: Namespace) -> Output[CoarsenData]:
     return Output("\n".join(lines), CoarsenData(str(options.file), rule, levels))
 
 
-def _by_cell(plan: LabelPlan) -> dict[str, int]:
-    return dict(zip(plan.cell.tolist(), plan.n_next.tolist(), strict=True))
-
-
-def _scores(found: Judgement) -> list[str]:
+def _scores(found: Judgement) -> str:
     names = {"agreement": found.agreement, "Cohen's kappa": found.kappa, "Gwet's AC1": found.ac1}
     interval = f"{100 * (1 - found.alpha):.3g} % interval"
     lines = [
         f"{name:<14} {with_interval(number.value, number.lower, number.upper, interval, least=3)}"
         for name, number in names.items()
     ]
-    return [*lines, "kappa is low if one class is rare, however often people agree"]
-
-
-def _shown_cells(found: Judgement) -> pd.DataFrame:
-    cells = found.cells
-    named = {"cell": cells.names, "share": cells.share, "n_labels": cells.n_labels}
-    return pd.DataFrame(named | {name: getattr(cells, name) for name in ("agreement", "lower", "upper")})
+    return "\n".join([*lines, "kappa is low if one class is rare, however often people agree"])
 
 
 def _table(frame: pd.DataFrame) -> str:

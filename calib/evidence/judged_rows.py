@@ -19,7 +19,7 @@ import pandas as pd
 from scipy.special import bdtr, chdtrc, ndtr
 
 from calib.base.exceptions import InputError
-from calib.data.predictions import Values
+from calib.data.predictions import TopLabelPrediction, Values
 from calib.data.validation import as_clusters, as_scores, check_shape, plain
 from calib.evidence.clusters import Clusters
 
@@ -69,8 +69,22 @@ class JudgedRows:
         n, repeats = verdicts.shape
         if repeats > 1 and confidence is not None:
             raise InputError("repeated verdicts give the confidence themselves; leave out confidence")
-        codes, names = _classes(verdicts.ravel())
-        answers = np.stack([(codes.reshape(n, repeats) == k).sum(axis=1) for k in range(len(names))], axis=1)
+        given = _side_by_side(human, "human must hold a label per row (and rater), blank without one", cut, n)
+        codes, names = _classes(np.concatenate([verdicts.ravel(), given.ravel()]))
+        both = codes[: verdicts.size].reshape(n, repeats), codes[verdicts.size :].reshape(given.shape)
+        shown = [np.unique(code[code >= 0]).tolist() for code in both]
+        if shown[1] and not set(shown[0]) & set(shown[1]):
+            judged, labelled = (", ".join(repr(names[code]) for code in used[:5]) for used in shown)
+            raise InputError(
+                f"human and verdict share no class: verdicts are {judged}, labels are {labelled}. Write both "
+                "in the same words"
+            )
+        if len(names) > MOST_CLASSES:
+            raise InputError(
+                f"verdict and human hold {len(names):,} classes; at most {MOST_CLASSES} can be judged. "
+                "Divide scores at a cut, and grade free text first"
+            )
+        answers, labels = ((code[:, :, None] == np.arange(len(names))).sum(axis=1) for code in both)
         silent = np.flatnonzero(~answers.any(axis=1)).tolist()
         if silent or not n:
             raise InputError(
@@ -80,27 +94,8 @@ class JudgedRows:
         said = answers.argmax(axis=1)
         if repeats > 1:
             confidence = answers.max(axis=1) / answers.sum(axis=1)
-        given = _side_by_side(human, "human must hold a label per row (and rater), blank without one", cut, n)
-        labels, label_names = _classes(given.ravel())
-        key = {name.casefold(): place for place, name in enumerate(names)}
-        if label_names and not any(name.casefold() in key for name in label_names):
-            raise InputError(
-                f"human and verdict share no class: verdicts are {', '.join(map(repr, names[:5]))}, labels "
-                f"are {', '.join(map(repr, label_names[:5]))}. Write both in the same words"
-            )
-        for name in label_names:
-            if name.casefold() not in key:
-                key[name.casefold()] = len(names)
-                names = (*names, name)
-        if len(names) > MOST_CLASSES:
-            raise InputError(
-                f"verdict and human hold {len(names):,} classes; at most {MOST_CLASSES} can be judged. "
-                "Divide scores at a cut, and grade free text first"
-            )
-        code = np.array([key[name.casefold()] for name in label_names] + [-1])[labels].reshape(given.shape)
-        counts = np.stack([(code == place).sum(axis=1) for place in range(len(names))], axis=1)
-        row = np.flatnonzero(counts.any(axis=1))
-        votes = counts[row] / counts[row].sum(axis=1, keepdims=True)
+        row = np.flatnonzero(labels.any(axis=1))
+        votes = labels[row] / labels[row].sum(axis=1, keepdims=True)
         score = None if confidence is None else as_scores(confidence, ndim=1, what="confidence")
         if score is not None:
             check_shape(score.shape, n, "confidence must hold one number per row")
@@ -122,6 +117,14 @@ class JudgedRows:
     @cached_property
     def labelled(self) -> np.ndarray:
         return np.bincount(self.row, minlength=self.n_rows).astype(bool)
+
+    def labelled_rows(self) -> TopLabelPrediction:
+        """Return the labelled rows as predictions; if people disagree with the judge, their class is true."""
+        said, others = self.verdict[self.row], self.votes.copy()
+        others[np.arange(len(said)), said] = -1.0
+        truth = np.where(self.right > 0.5, said, others.argmax(axis=1))
+        score = np.ones(len(said)) if self.confidence is None else self.confidence[self.row]
+        return TopLabelPrediction(said, score, truth, self.names)
 
     @cached_property
     def cell(self) -> np.ndarray:
@@ -224,19 +227,15 @@ def _classes(given: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
 
     Case and outer blanks do not matter, nor whether a whole number is written 1 or 1.0.
     """
-    code, distinct = pd.factorize(given)
-    names: dict[str, int] = {}
-    shown: list[str] = []
-    place = np.empty(len(distinct) + 1, dtype=np.int64)
-    place[-1] = -1  # missing values
-    for index, value in enumerate(distinct.tolist()):
-        whole = isinstance(value, float) and value.is_integer()
-        text = " ".join(str(int(value) if whole else value).split())
-        if text and text.casefold() not in names:
-            names[text.casefold()] = len(shown)
-            shown.append(text)
-        place[index] = names.get(text.casefold(), -1)
-    return place[code], tuple(shown)
+    texts = pd.Series(given).map(_text, na_action="ignore").astype(object)
+    folded = texts.map(str.casefold, na_action="ignore")
+    code, _ = pd.factorize(folded.mask(folded == "", None))
+    return code, tuple(texts[~folded.duplicated() & (code >= 0)])
+
+
+def _text(value: Any) -> str:
+    whole = isinstance(value, float) and value.is_integer()
+    return " ".join(str(int(value) if whole else value).split())
 
 
 def _weights(weight: Values, n: int, row: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calib import InputError, TopLabelPrediction, diagrams
+from calib import InputError, diagrams
 from calib.answers import Judgement
 from calib.datasets import judged_answers
 from calib.evidence.rows import Rows
@@ -51,38 +51,27 @@ def columns_of_roles(table: Table, source: str) -> JudgedColumns | None:
         st.info(ui.escaped(error))
         found = JudgedColumns(table.columns, (), (), np.arange(table.n_rows))
     names = list(found.columns)
-    one, two, three, four = st.columns(4)
-    verdict = one.multiselect(
-        "The judge's verdict", names, list(found.verdict), key=f"judge-verdict-{source}"
-    )
-    human = two.multiselect("People's labels", names, list(found.human), key=f"judge-human-{source}")
     place = None if found.confidence is None else names.index(found.confidence)
-    confidence = three.selectbox("Its confidence", names, place, key=f"judge-confidence-{source}")
-    cluster = four.selectbox("Rows that belong together", names, None, key=f"judge-cluster-{source}")
-    if not (verdict and human):
-        return None
-    return read_judged(
-        table, {"verdict": verdict, "human": human, "confidence": confidence, "cluster": cluster}
-    )
-
-
-def labelled_rows(found: Judgement) -> TopLabelPrediction:
-    """Return the labelled rows as predictions; where people disagree with the judge, their other class."""
-    rows = found.rows
-    said = rows.verdict[rows.row]
-    others = rows.votes.copy()
-    others[np.arange(len(said)), said] = -1.0
-    truth = np.where(rows.right > 0.5, said, others.argmax(axis=1))
-    assert rows.confidence is not None, "the page shows another figure without confidence"
-    weights = rows.weight if rows.is_weighted else None
-    return TopLabelPrediction(said, rows.confidence[rows.row], truth, rows.names, sample_weight=weights)
+    asked = {
+        "verdict": ("The judge's verdict", list(found.verdict)),
+        "human": ("People's labels", list(found.human)),
+        "confidence": ("Its confidence", place),
+        "cluster": ("Rows that belong together", None),
+    }
+    given = {}
+    for column, (role, (title, default)) in zip(st.columns(4), asked.items(), strict=True):
+        ask = column.multiselect if isinstance(default, list) else column.selectbox
+        given[role] = ask(title, names, default, key=f"judge-{role}-{source}")
+    return read_judged(table, given) if given["verdict"] and given["human"] else None
 
 
 def show_agreement(found: Judgement) -> None:
     """Show how often people agree with each verdict at each confidence."""
     if found.n_labelled and found.rows.confidence is not None:
         verdicts = np.argsort(-found.rates.judge_rate, kind="stable")[:MOST_NAMED]
-        if show_rows_picture("judge", Rows(labelled_rows(found)), verdicts.tolist()):
+        weights = found.rows.weight if found.rows.is_weighted else None
+        labelled = Rows(found.rows.labelled_rows().with_weights(weights))
+        if show_rows_picture("judge", labelled, verdicts.tolist()):
             return
     show_cells(found)
 
@@ -104,11 +93,8 @@ def show_numbers(found: Judgement) -> None:
     shares = dict.fromkeys(shown.select_dtypes("float"), "{:.1%}")
     st.dataframe(shown.style.format(shares), hide_index=True, placeholder="\u2013")
     ui.download(table, "judge-rates")
-    st.caption(
-        f"Truly: with its 95 % interval. Cohen's kappa {found.kappa.value:.2f} ({found.kappa.lower:.2f} to "
-        f"{found.kappa.upper:.2f}), Gwet's AC1 {found.ac1.value:.2f} ({found.ac1.lower:.2f} to "
-        f"{found.ac1.upper:.2f})."
-    )
+    kappa, ac1 = (f"{of.value:.2f} ({of.lower:.2f} to {of.upper:.2f})" for of in (found.kappa, found.ac1))
+    st.caption(f"Truly: with its 95 % interval. Cohen's kappa {kappa}, Gwet's AC1 {ac1}.")
 
 
 def show_passing(found: Judgement) -> None:
@@ -118,11 +104,8 @@ def show_passing(found: Judgement) -> None:
     st.markdown(ui.escaped(passing.sentence))
     st.caption("The promise holds for an accuracy that was chosen before looking.")
     if passing.rule is not None:
-        rule = {
-            "accuracy": passing.accuracy,
-            "thresholds": passing.thresholds,
-            "promise": passing.rule.guarantee,
-        }
+        rule: dict[str, object] = {"accuracy": passing.accuracy, "thresholds": passing.thresholds}
+        rule["promise"] = passing.rule.guarantee
         ui.offer("The rule (JSON)", json.dumps(rule, indent=1), "judge-rule.json", "application/json")
 
 
