@@ -237,7 +237,7 @@ def _shares_acted_on(
     first = np.searchsorted(event[order], grid)  # rows from here on have a score of at least t
 
     def acted_on(mass: np.ndarray) -> np.ndarray:
-        return _sums_to_the_end(mass[order])[first]
+        return np.append(np.cumsum(mass[order][::-1])[::-1], 0)[first]
 
     hits, needless = acted_on(weight * happened), acted_on(weight * ~happened)
     if clusters.independent:
@@ -260,10 +260,6 @@ def _shares_acted_on(
         )
         covariance[:, :, place] = clusters.few * sums @ sums.T
     return hits, needless, covariance
-
-
-def _sums_to_the_end(values: np.ndarray) -> np.ndarray:
-    return np.append(np.cumsum(values[::-1])[::-1], 0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -264,29 +264,25 @@ class _CommonOptions(TypedDict, total=False):
     overlap: Overlap | None
 
 
+class _Acceptance(_CommonOptions, total=False):
+    accuracy: float | None
+    recall: float | None
+    reviews: float | None
+    cost: float | None
+    by: Literal["class"] | Values | None
+    promise: Literal["overall", "each"]
+
+
+class _EventTargets(_CommonOptions, total=False):
+    sensitivity: float | None
+    precision: float | None
+    false_positive_rate: float | None
+
+
 @overload
-def decide(
-    y_true: Source,
-    scores: Scores | None = None,
-    *,
-    accuracy: float | None = None,
-    recall: float | None = None,
-    reviews: float | None = None,
-    cost: float | None = None,
-    by: Literal["class"] | Values | None = None,
-    promise: Literal["overall", "each"] = "overall",
-    **common: Unpack[_CommonOptions],
-) -> DecisionRule: ...
+def decide(y_true: Source, scores: Scores | None = None, **of: Unpack[_Acceptance]) -> DecisionRule: ...
 @overload
-def decide(
-    y_true: Source,
-    scores: Scores | None = None,
-    *,
-    sensitivity: float | None = None,
-    precision: float | None = None,
-    false_positive_rate: float | None = None,
-    **common: Unpack[_CommonOptions],
-) -> EventRule: ...
+def decide(y_true: Source, scores: Scores | None = None, **of: Unpack[_EventTargets]) -> EventRule: ...
 def decide(
     y_true: Source,
     scores: Scores | None = None,

@@ -30,8 +30,8 @@ from calib.stats.intervals import few_clusters_factor, jeffreys_limits
 POSITIVE = frozenset({"pass", "passed", "yes", "true", "1", "good", "correct", "right", "positive", "ok"})
 #: Draws of the cells for the intervals of kappa and AC1.
 DRAWS = 4_000
-#: Verdicts that a sentence names.
-MOST_NAMED = 3
+#: Verdicts that a sentence names, and what joins the ends of a range of confidence.
+MOST_NAMED, DASH = 3, "\u2013"
 #: How labelled rows were chosen, in words.
 CHOICE_WORDS = {
     "random": ", at random as far as verdict and confidence show.",
@@ -39,6 +39,8 @@ CHOICE_WORDS = {
     "confidence": ", chosen by confidence; the cells account for it.",
     "weight": " with known chances.",
 }
+#: How rows of a verdict were chosen, if not at random.
+UNEQUAL = {"confidence": "by confidence, ", "weight": "with unequal chances, ", "otherwise": ""}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,7 +90,7 @@ class JudgeCells(Result):
     def names(self) -> list[str]:
         """Verdict and range of confidence of each cell."""
         return [
-            str(name) if np.isnan(low) else f"{name}, {_percents(low, high, '-')}"
+            str(name) if np.isnan(low) else f"{name}, {_percents(low, high, DASH)}"
             for name, low, high in zip(self.verdict, self.low, self.high, strict=True)
         ]
 
@@ -179,10 +181,11 @@ class Judgement(Drawn):
         )
         words += f" Truly {truly}. {right}. {self.n_labelled:,} of {self.n_rows:,} rows are labelled"
         words += CHOICE_WORDS[self.chosen_by]
-        if unseen := float(self.cells.share[self.cells.n_labels == 0].sum()):
-            words += f" No row is labelled in cells with {unseen:.1%} of the rows; the intervals allow "
-            words += "anything there."
-        return words
+        unseen = float(self.cells.share[self.cells.n_labels == 0].sum())
+        left = (
+            f" No row is labelled in cells with {unseen:.1%} of the rows; the intervals allow anything there."
+        )
+        return words + left * bool(unseen)
 
     def passing(self, accuracy: float = 0.9, *, alpha: float = 0.1) -> Passing:
         """Return which verdicts may pass without a person, by `calib.decide` for each verdict.
@@ -205,10 +208,8 @@ class Judgement(Drawn):
         rows, why, rule = self.rows, None, None
         said = rows.verdict[rows.row]
         tried = np.flatnonzero(np.bincount(said, minlength=len(rows.names)) >= least)
-        if self.chosen_by not in ("random", "verdict"):
-            how = {"confidence": "by confidence, ", "weight": "with unequal chances, "}.get(
-                self.chosen_by, ""
-            )
+        if self.chosen_by in UNEQUAL:
+            how = UNEQUAL[self.chosen_by]
             why = f"labelled rows were chosen {how}not at random among the rows of a verdict"
         elif not len(tried):
             why = f"no verdict has the {least:,} labelled rows that a promise needs at least"
@@ -597,10 +598,8 @@ def _filled(now: np.ndarray, left: np.ndarray, wanted: np.ndarray, k: int) -> np
     return extra
 
 
-def _percents(lower: float, upper: float, between: str = "to") -> str:
+def _percents(lower: float, upper: float, between: str = " to ") -> str:
     """Write two shares as whole percents, or with the decimals that tell them apart."""
     decimals = 0 if upper - lower >= 0.03 else 1
     ends = [f"{100 * end:.{decimals}f}".removesuffix(".0") for end in (lower, upper)]
-    if ends[0] == ends[1]:
-        return f"{ends[0]} %"
-    return f"{ends[0]} {between} {ends[1]} %" if between != "-" else f"{ends[0]}\u2013{ends[1]} %"
+    return f"{between.join(dict.fromkeys(ends))} %"

@@ -221,11 +221,8 @@ def forecast_numbers(evidence: Evidence) -> tuple[ForecastNumber, ...]:
 
 
 def _murphy(terms: CorpTerms) -> tuple[ForecastNumber, ...]:
-    return (
-        _number("miscalibration", "Brier: miscalibration", terms.miscalibration),
-        _number("discrimination", "Brier: minus discrimination", terms.discrimination),
-        _number("uncertainty", "Brier: plus uncertainty", terms.uncertainty),
-    )
+    signs = {"miscalibration": "", "discrimination": "minus ", "uncertainty": "plus "}
+    return tuple(_number(key, f"Brier: {sign}{key}", getattr(terms, key)) for key, sign in signs.items())
 
 
 def _number(
@@ -300,10 +297,9 @@ class CentreTable(Drawn):
     def texts(self) -> pd.DataFrame:
         """Return `frame` as texts, each number with its interval."""
         table = self.frame()
-        formats = {"count": "{:,}", "observed": "{:,.0f}", "expected": "{:,.1f}"}
-        shown = pd.DataFrame({"Centre": table["centre"]})
-        for key, title in {"count": "Rows", "observed": "Observed", "expected": "Expected"}.items():
-            shown[title] = table[key].map(formats[key].format)
+        shown = pd.DataFrame({"Centre": table["centre"], "Rows": table["count"].map("{:,}".format)})
+        shown["Observed"] = table["observed"].map("{:,.0f}".format)
+        shown["Expected"] = table["expected"].map("{:,.1f}".format)
         for key, title in TITLES.items():
             numbers = table[[key, f"{key}_lower", f"{key}_upper"]].to_numpy()
             shown[title] = ["\u2013" if np.isnan(of[0]) else with_interval(*of, least=2) for of in numbers]

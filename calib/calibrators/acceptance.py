@@ -63,10 +63,14 @@ class AcceptanceRule(Result):
             Value of each row in the column that a rule by group was made with; by default this column of the
             predictions. A row with another value is not accepted.
         """
-        if self.by == "group":
-            groups = self.groups_of(scores, groups)
-        elif groups is not None:
+        if self.by != "group" and groups is not None:
             raise InputError("this rule has no thresholds by group; leave out groups")
+        if self.by == "group" and groups is None:
+            if self.column is None or not isinstance(scores, Announcement):
+                raise InputError(
+                    "this rule has a threshold for each group; pass groups, a value for each row"
+                )
+            groups = further_column(scores, self.column)
         if isinstance(scores, Announcement):
             scores = predicted_classes(scores)
         confidence = event_scores(scores)
@@ -85,14 +89,6 @@ class AcceptanceRule(Result):
                 f"{label.max()}"
             )
         return np.asarray(confidence >= self.thresholds[label])
-
-    def groups_of(self, scores: Scores, groups: Values | None) -> Values:
-        """Return the group of each row: as given, else the column of the predictions that a rule names."""
-        if groups is None and self.column is not None and isinstance(scores, Announcement):
-            return further_column(scores, self.column)
-        if groups is None:
-            raise InputError("this rule has a threshold for each group; pass groups, a value for each row")
-        return groups
 
     def carried_by(self, calibrator: BaseEstimator) -> Any:
         """Return a copy of a fitted calibrator for the same classes, with this rule as `rule_`."""

@@ -60,8 +60,8 @@ def columns_of_roles(table: Table, source: str) -> JudgedColumns | None:
     }
     given = {}
     for column, (role, (title, default)) in zip(st.columns(4), asked.items(), strict=True):
-        ask = column.multiselect if isinstance(default, list) else column.selectbox
-        given[role] = ask(title, names, default, key=f"judge-{role}-{source}")
+        widget = column.multiselect if isinstance(default, list) else column.selectbox
+        given[role] = widget(title, names, default, key=f"judge-{role}-{source}")
     return read_judged(table, given) if given["verdict"] and given["human"] else None
 
 

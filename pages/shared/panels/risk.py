@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from calib import risk
-from calib.answers.risks import HOW_SURE_OF_EVENTS, Risk
+from calib.answers.risks import HOW_SURE_OF_EVENTS
 from calib.diagrams.smoothed_curves import draw_smoothed
 from pages.shared.page_results import ask
 from pages.shared.session import Method, dataset
@@ -18,7 +18,7 @@ HEADLINE = ("ratio", "in_the_large", "slope", "ici_loess", "auc", "skill")
 
 def show_risk_line(method: Method) -> None:
     """Show O/E, in the large, slope, ICI, AUC and skill in one line."""
-    found = {number.key: number for number in _risk_of(method).numbers}
+    found = {number.key: number for number in ask(risk, method).numbers}
     shown = [f"{found[key].title} **{found[key].text}**" for key in HEADLINE]
     at = HEADLINE.index("ici_loess")
     shown[at] += f" (noise alone {found['ici_loess'].calibrated})"
@@ -27,7 +27,7 @@ def show_risk_line(method: Method) -> None:
 
 def show_risk(method: Method) -> None:
     """Show every number in the order of TRIPOD+AI, and the smoothed curve."""
-    found = _risk_of(method)
+    found = ask(risk, method)
     table = pd.DataFrame(
         [(number.title, number.text, number.calibrated) for number in found.numbers],
         columns=["Number", "Measured (95 % interval)", "If calibrated"],
@@ -44,7 +44,7 @@ def show_risk(method: Method) -> None:
 
 def show_smoothed(method: Method) -> None:
     """Show the smoothed curves with ICI."""
-    found = _risk_of(method)
+    found = ask(risk, method)
     event = dataset().event or "Y = 1"
     chart(
         draw_smoothed(found.loess, found.isotonic, event=event),
@@ -52,7 +52,3 @@ def show_smoothed(method: Method) -> None:
         table=found.loess.frame,
         alt=f"Observed frequency of {event} against its score, smoothed: {found.loess.distance_words}.",
     )
-
-
-def _risk_of(method: Method) -> Risk:
-    return ask(risk, method)
