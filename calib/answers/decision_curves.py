@@ -75,20 +75,18 @@ def risk_coverage(
     weight = problems.weights_of(label or 0)[::-1]
     lost = weight * ~right
     ends = np.append(np.flatnonzero(np.diff(confidence)), n - 1)
-    rows = np.diff(np.append(-1, ends))
     accepted, errors = np.cumsum(weight)[ends], np.cumsum(lost)[ends]
-    before, errors_before = np.append(0, accepted[:-1]), np.append(0, errors[:-1])
     # Inside a tie every row has the same weight and the same expected error.
-    position = np.arange(1, n + 1) - np.repeat(ends + 1 - rows, rows)
-    each, step = (accepted - before) / rows, (errors - errors_before) / rows
-    weight_so_far = np.repeat(before, rows) + np.repeat(each, rows) * position
-    expected = np.repeat(errors_before, rows) + np.repeat(step, rows) * position
+    weight_so_far, expected = (
+        np.interp(np.arange(1, n + 1), np.append(0, ends + 1), np.append(0, sums))
+        for sums in (accepted, errors)
+    )
     return RiskCoverage(
         confidence[ends].astype(np.float64),
         accepted / accepted[-1],
         errors / accepted,
         n,
-        float(np.average(expected / weight_so_far, weights=np.repeat(each, rows))),
+        float(np.average(expected / weight_so_far, weights=np.diff(weight_so_far, prepend=0.0))),
     )
 
 
