@@ -168,6 +168,11 @@ def draw_class_errors(
         )
     names = [style.shorten(class_names[code]) for code in chosen]
     notes = [_class_note(side, int(code), shares) for code in chosen]
+    written = [
+        f'{style.escape(name)}<br><span style="font-size:11px">{note}</span>'
+        for name, note in zip(names, notes, strict=True)
+    ]
+    bare = {"showgrid": False, "ticks": ""}
     return style.figure(
         data,
         barmode="group",
@@ -176,16 +181,7 @@ def draw_class_errors(
         bargap=0.28,
         bargroupgap=0.08,
         xaxis={"title": "TL-ECE of the class", "range": [0, limit * 1.05]},
-        yaxis={
-            "tickvals": y,
-            "ticktext": [
-                f'{style.escape(name)}<br><span style="font-size:11px">{note}</span>'
-                for name, note in zip(names, notes, strict=True)
-            ],
-            "range": [len(chosen) - 0.5, -0.5],
-            "showgrid": False,
-            "ticks": "",
-        },
+        yaxis={"tickvals": y, "ticktext": written, "range": [len(chosen) - 0.5, -0.5], **bare},
     )
 
 

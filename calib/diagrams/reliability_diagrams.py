@@ -353,21 +353,19 @@ def draw_reliability(
     options: dict[str, Any] = {"shared_xaxes": "all", "shared_yaxes": "rows", "row_heights": (0.77, 0.23)}
     options |= {"vertical_spacing": 0.07, "horizontal_spacing": 0.06}
     layout = style.grid(2, len(shown), (*titles, *[""] * len(titles)), **options)
-    for number, axis in enumerate(style.axes(layout, "x")):
+    x_axes, y_axes = style.axes(layout, "x"), style.axes(layout, "y")
+    for axis in x_axes:
         axis.update(range=[lowest - room, 1.04], tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1], tickformat=".0%")
         axis["showgrid"] = False
-        if number >= len(shown):
-            axis["title"] = "Confidence" if event is None else f"P({name})"
-    right, left = style.axes(layout, "y")[0], style.axes(layout, "y")[len(shown)]
-    right["title"] = "Accuracy" if event is None else f"How often it is {name}"
-    left["title"] = "Gap"
+    y_axes[0]["title"] = "Accuracy" if event is None else f"How often it is {name}"
+    y_axes[len(shown)]["title"] = "Gap"
     gaps = (np.abs(diagram.pooled.gap), diagram.delta, *diagram.perfect_gaps)
-    most = float(np.concatenate(gaps).max())
-    for number, axis in enumerate(style.axes(layout, "y")):
-        main = {"range": [-0.03, 1.07], "dtick": 0.25}
-        strips = {"range": [-1.1 * most - 1e-3, 1.1 * most + 1e-3], "nticks": 3, "zeroline": True}
-        axis.update(main if number < len(shown) else strips)
-        axis["tickformat"] = ".0%" if number < len(shown) else "+.0%"
+    most = 1.1 * float(np.concatenate(gaps).max()) + 1e-3
+    for axis in y_axes[: len(shown)]:
+        axis.update(range=[-0.03, 1.07], dtick=0.25, tickformat=".0%")
+    for across, axis in zip(x_axes[len(shown) :], y_axes[len(shown) :], strict=True):
+        across["title"] = "Confidence" if event is None else f"P({name})"
+        axis.update(range=[-most, most], nticks=3, zeroline=True, tickformat="+.0%")
     above = style.names_above(data, 460)
     above["margin"]["t"] += 24  # for titles, and the menu of files in the corner
     if titles:

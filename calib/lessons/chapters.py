@@ -109,27 +109,11 @@ def star_split(source: Source, title: str) -> StarSplit:
     excess = (diagram.delta - diagram.perfect_gaps[1]) * np.sqrt(pooled.effective)
     enough = pooled.count >= min(FEW_ROWS, pooled.count.max())
     zoom = diagram.zoom(int(pooled.bin[np.argmax(np.where(enough, excess, -np.inf))]))
-    cells, names = zoom.cells, evidence.class_names
-    every = [
-        ClassDot(
-            str(names[code] if names else code),
-            count,
-            None if evidence.is_weighted else round(accuracy * count),
-            confidence,
-            accuracy,
-            lower,
-            upper,
-        )
-        for code, count, confidence, accuracy, lower, upper in zip(
-            cells.label.tolist(),
-            cells.count.tolist(),
-            cells.mean_score.tolist(),
-            cells.mean_outcome.tolist(),
-            zoom.accuracy_lower.tolist(),
-            zoom.accuracy_upper.tolist(),
-            strict=True,
-        )
-    ]
+    every = []
+    for row in zoom.frame(evidence.class_names).to_dict("records"):
+        right = None if evidence.is_weighted else round(row["accuracy"] * row["count"])
+        numbers = (row[name] for name in ("mean_confidence", "accuracy", "accuracy_lower", "accuracy_upper"))
+        every.append(ClassDot(str(row.get("class", row["label"])), row["count"], right, *numbers))
     worst = next((dot for dot in every if dot.gap < 0.0), every[0])  # they come clearest evidence first
     others = sorted((dot for dot in every if dot is not worst), key=lambda dot: -dot.count)
     dots = sorted([worst, *others[: MOST_DOTS - 1]], key=lambda dot: dot.name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -240,22 +239,28 @@ def chart(
     *,
     table: Callable[[], pd.DataFrame] | None = None,
     alt: str,
-    on_select: Callable[[], None] | Literal["ignore"] = "ignore",
+    on_click: Callable[[dict[str, Any]], None] | None = None,
     height: int | None = None,
 ) -> None:
     """Draw a figure with the menu of its files: its data, a page, and a picture.
 
-    `table` makes the data; it is called when the menu is opened. `height` in pixels replaces the figure's.
+    `table` makes the data; it is called when the menu is opened. `on_click` gets a mark with customdata that
+    is clicked. `height` in pixels replaces the figure's.
     """
+
+    def click() -> None:
+        for point in st.session_state[key].selection.points[:1]:
+            if on_click is not None and "customdata" in point:
+                on_click(dict(point))
+
     figure = style.in_theme(figure, st.context.theme.type == "dark")
     if height is not None:
         figure = style.with_layout(figure, height=height)
     above = max(figure["layout"]["margin"]["t"], 36)  # room for the menu of its files
     figure = style.with_layout(figure, margin={"t": above})
     shown = style.with_swatches(figure)
-    if on_select != "ignore":  # Streamlit would set this after the first drawing, and draw the figure again
+    if on_click is not None:  # Streamlit would set this after the first drawing, and draw the figure again
         shown = style.with_layout(shown, clickmode="event+select", dragmode="pan", hovermode="closest")
-        shown = as_clicked(shown, key)
     file = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
     look = {"type": "tertiary", "icon": ":material/download:"}
     menu = st.popover("Save", key=f"{key}-files", on_change="rerun", **look)
@@ -265,7 +270,7 @@ def chart(
         key=key,
         height="content",
         theme=None,
-        on_select=on_select,
+        on_select="ignore" if on_click is None else click,
         selection_mode="points",
         alt=alt,
         config=style.CONFIG | {"toImageButtonOptions": {"format": format_, "filename": file, "scale": 2}},
@@ -282,49 +287,24 @@ def chart(
             st.html(f'<button class="calib-save" data-calib-save="{escape(key)}">Save picture</button>')
 
 
-def as_clicked(figure: style.Figure, key: str) -> style.Figure:
-    """Return a figure that is not drawn again if only a click has changed it.
-
-    The browser has already marked the clicked point. So the figure keeps its marked points, unless other
-    points are to be marked than the browser shows; then another `datarevision` draws it again.
-    """
-    number = next((at for at, trace in enumerate(figure["data"]) if "selectedpoints" in trace), None)
-    if number is None:
-        return figure
-
-    def with_marked(points: list[int], revision: int) -> style.Figure:
-        data = [*figure["data"]]
-        data[number] = {**data[number], "selectedpoints": points}
-        return style.with_layout({**figure, "data": data}, datarevision=revision)
-
-    wanted = figure["data"][number]["selectedpoints"]
-    state = st.session_state.get(key)
-    points = [] if state is None else state.selection.points
-    clicked = [point.get("point_index") for point in points if point.get("curve_number") == number]
-    bare = hash(json.dumps(with_marked([], 0)))
-    before, revision, marked, was_clicked = st.session_state.get(f"{key}-drawn", (None, 0, [], False))
-    shown = clicked or marked
-    if bare != before or wanted != shown or (was_clicked and not clicked):
-        revision, marked, clicked = revision + 1, wanted, []
-    st.session_state[f"{key}-drawn"] = bare, revision, marked, bool(clicked)
-    return with_marked(marked, revision)
-
-
 def figure_page(figure: style.Figure, key: str, alt: str, log: tuple[str, ...]) -> bytes:
     """Return a figure as a self-contained page that lists the fixes accepted in the data."""
     fixes = [paragraph(f"Fixed in the data: {text(line)}") for line in log]
     return page(alt, "\n".join([style.figure_html(figure, key, alt), *fixes]), style.plotly_script()).encode()
 
 
-def clicked(key: str) -> dict[str, Any]:
-    """Return the mark that was clicked in a figure; empty if none was."""
-    state = st.session_state.get(key)
-    return dict(state.selection.points[0]) if state is not None and state.selection.points else {}
+def table_to_tick(
+    table: pd.DataFrame, key: str, on_tick: Callable[[int], None], *, most: int | None = 8, **look: Any
+) -> None:
+    """Show a table, at most `most` rows of it without scrolling; `on_tick` gets the row that is ticked."""
 
+    def tick() -> None:
+        for row in st.session_state[key].selection.rows:
+            on_tick(row)
 
-def ticked(key: str) -> int | None:
-    """Return the row of a table that was ticked."""
-    return next(iter(st.session_state[key].selection.rows), None)
+    height = "auto" if most is None else 35 * min(len(table) + 1, most + 1) + 2
+    selecting: dict[str, Any] = {"on_select": tick, "selection_mode": "single-row"}
+    st.dataframe(table, key=key, hide_index=True, height=height, **selecting, **look)
 
 
 def columns_of(heads: Mapping[str, tuple[str, str]], formats: Mapping[str, str]) -> dict[str, ColumnConfig]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -112,27 +113,21 @@ def show_against_the_rest() -> None:
             list_groups(table)
 
 
-def open_group(table: SliceTable, row: int | None) -> None:
-    if row is not None:
-        st.session_state["slice-group"] = table.column[row], str(table.group[row])
-        st.session_state["slice-rows-open"] = True
+def open_group(table: SliceTable, row: int) -> None:
+    st.session_state["slice-group"] = table.column[row], str(table.group[row])
+    st.session_state["slice-rows-open"] = True
 
 
 def draw_groups(table: SliceTable) -> None:
     """Draw the first groups; a click on one opens it beside them."""
     compared = np.flatnonzero(np.isfinite(table.lower[:DRAWN]))
     columns = np.array([str(name).removesuffix(" (simulated)") for name in table.column], dtype=object)
-
-    def pick() -> None:
-        if "point_index" in (point := ui.clicked("slice-differences")):
-            open_group(table, int(compared[point["point_index"]]))
-
     ui.chart(
         diagrams.draw_slice_gaps(replace(table, column=columns).first(DRAWN)),
         "slice-differences",
         table=table.frame,
         alt="Gap of each group minus the gap of all other rows, with its interval",
-        on_select=pick,
+        on_click=lambda point: open_group(table, int(compared[point["point_index"]])),
     )
     st.caption("Grey: not distinguishable from all other rows.")
 
@@ -141,15 +136,12 @@ def list_groups(table: SliceTable) -> None:
     """List the groups; a click on one opens it."""
     whole = table.frame()
     heads = {**SLICE_COLUMNS, "gap_of_rest": ("All others", SLICE_COLUMNS["gap_of_rest"][1])}
-    st.dataframe(
+    ui.table_to_tick(
         whole,
-        key="slice-table",
-        hide_index=True,
-        height=35 * min(len(whole) + 1, 9) + 2,
+        "slice-table",
+        partial(open_group, table),
         column_order=SHOWN if data.event is None else (*SHOWN, "ratio"),
         column_config=ui.columns_of(heads, FORMATS),
-        on_select=lambda: open_group(table, ui.ticked("slice-table")),
-        selection_mode="single-row",
     )
     ui.download(whole, "slices")
 

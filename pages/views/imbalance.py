@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -19,10 +21,9 @@ MAX_BARS = 8
 EQUAL, SPREAD = 1.5, 6.0
 
 
-def pick_class() -> None:
-    if custom := ui.clicked("imbalance-errors").get("customdata"):
-        st.session_state["imbalance-class"] = int(custom[-1])
-        st.session_state["imbalance-rows-open"] = True
+def pick_class(point: dict[str, Any]) -> None:
+    st.session_state["imbalance-class"] = int(point["customdata"][-1])
+    st.session_state["imbalance-rows-open"] = True
 
 
 about = ui.heading(
@@ -104,7 +105,7 @@ ui.chart(
     "imbalance-errors",
     table=lambda: pd.concat([side.frame(names).assign(binning=side.name) for side in sides]),
     alt=f"TL-ECE of each class before and after histogram binning, {sides[drawn].name}",
-    on_select=pick_class,
+    on_click=pick_class,
     height=80 + 44 * len(bars),
 )
 if (behind := st.session_state.get("imbalance-class")) in by_frequency:

@@ -217,20 +217,12 @@ def numbers_of(method: Method, bins: int, *, intervals: bool) -> pd.DataFrame:
         value = floor.observed if floor else getattr(summary, key)
         if value is None:
             continue
-        lower, upper = results.interval(method, key, bins) if intervals else (None, None)
-        told = floor is not None and not floor.untold
-        rows.append(
-            {
-                "Number": measure.title,
-                "Measured": value,
-                "Lower": lower,
-                "Upper": upper,
-                "Perfect model": floor and floor.mean,
-                "Perfect model, 95 %": floor and floor.quantile(0.95),
-                "p": floor.p_value if told else None,
-            }
-        )
-    return pd.DataFrame(rows)
+        ends = results.interval(method, key, bins) if intervals else (None, None)
+        perfect = (floor.mean, floor.quantile(0.95)) if floor else (None, None)
+        p = floor.p_value if floor and not floor.untold else None
+        rows.append((measure.title, value, *ends, *perfect, p))
+    heads = ["Number", "Measured", "Lower", "Upper", "Perfect model", "Perfect model, 95 %", "p"]
+    return pd.DataFrame(rows, columns=heads)
 
 
 def span_words(low: pd.Series, high: pd.Series, text: str) -> list[str | None]:

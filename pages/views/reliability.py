@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from calib import (
@@ -68,21 +67,6 @@ def choose_in_picture(choice: ChosenRows) -> None:
     st.session_state["class"] = ALL if choice.label is None else choice.label
     st.session_state["bin"] = ALL if choice.bin is None else choice.bin
     st.session_state["reliability_tab"] = ROWS
-
-
-def pick_class(figure: str) -> None:
-    if custom := ui.clicked(figure).get("customdata"):
-        choose(CHOSEN, **{"class": int(custom[-1])})
-
-
-def pick_bin(n_bins: int) -> None:
-    if custom := ui.clicked("class-bins").get("customdata"):
-        choose(ROWS, bin=round(float(custom[0]) * n_bins))
-
-
-def pick_row(labels: np.ndarray) -> None:
-    if (row := ui.ticked("class-table")) is not None:
-        choose(CHOSEN, **{"class": int(labels[row]), "bin": ALL})
 
 
 @part
@@ -158,14 +142,11 @@ def show_errors(method: Method, n_bins: int, table: ClassTable | None) -> None:
 def show_classes(table: ClassTable) -> None:
     names = dataset().evaluation.class_names
     every = table.frame(names)
-    st.dataframe(
+    ui.table_to_tick(
         every[SHOWN],
-        key="class-table",
-        hide_index=True,
-        height=35 * min(len(every) + 1, 9) + 2,
+        "class-table",
+        lambda row: choose(CHOSEN, **{"class": int(every["label"][row]), "bin": ALL}),
         column_config=COLUMNS,
-        on_select=partial(pick_row, every["label"].to_numpy()),
-        selection_mode="single-row",
         placeholder="\u2013",
     )
     ui.download(every, "classes")
@@ -217,7 +198,7 @@ def show_chosen(
             diagrams.draw_zoom(zoom, names, most=MOST_CLASSES),
             "bin-zoom",
             table=lambda: zoom.frame(names),
-            on_select=partial(pick_class, "bin-zoom"),
+            on_click=lambda point: choose(CHOSEN, **{"class": int(point["customdata"][-1])}),
             alt="Accuracy minus confidence of every predicted class in the chosen bin",
         )
 
@@ -237,7 +218,7 @@ def show_class(method: Method, table: ClassTable, code: int, bin_: int | None, n
             "class-bins",
             table=diagram.frame,
             alt="Reliability diagram of one class",
-            on_select=partial(pick_bin, n_bins),
+            on_click=lambda point: choose(ROWS, bin=round(float(point["customdata"][0]) * n_bins)),
         )
     words.markdown(table.class_words(code, name, strong="**{}**"))
     if not dataset().has_rows:

@@ -93,17 +93,6 @@ def list_bin(cell: int) -> None:
     st.session_state["simplex-rows-open"] = True
 
 
-def pick_mark() -> None:
-    """List the rows of the bin of the point or arrow that was clicked."""
-    if custom := ui.clicked("recalibration").get("customdata"):
-        list_bin(int(custom[0]))
-
-
-def pick_row() -> None:
-    if (row := ui.ticked("simplex-bins")) is not None:
-        list_bin(int(arrows.means.cell[row]))
-
-
 about = ui.heading(
     "Simplex",
     "Assess and repair the whole probability vector, not only its largest entry: divide the triangle of all "
@@ -150,7 +139,7 @@ ui.chart(
     "recalibration",
     table=arrows.frame,
     alt="Triangle of predicted vectors, coloured by bin, with an arrow per bin to its recalibrated vector",
-    on_select=pick_mark,
+    on_click=lambda point: list_bin(int(point["customdata"][0])),
 )
 regions = "; grey: its 95 % region" if np.isfinite(arrows.bound).any() else ""
 left_out = "" if enough.all() else f" Bins of fewer than {MIN_ROWS} rows have no arrow."
@@ -197,13 +186,9 @@ def show_bins() -> None:
         "at most 2) of the true label frequencies.",
         help="This holds for each bin on its own (Bretagnolle-Huber-Carol inequality).",
     )
-    st.dataframe(
-        bins,
-        hide_index=True,
-        column_config=formats,
-        key="simplex-bins",
-        on_select=pick_row,
-        selection_mode="single-row",
+    cells = arrows.means.cell
+    ui.table_to_tick(
+        bins, "simplex-bins", lambda row: list_bin(int(cells[row])), most=None, column_config=formats
     )
     ui.download(bounded.frame(), "bins")
 

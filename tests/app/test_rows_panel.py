@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from calib.diagrams.style import figure, scatter
+from pages.shared import widgets
 from pages.shared.session import ChosenRows, base_of
 from tests.app.running import open_page, open_tab, turn_to, with_binning, words
 
@@ -126,3 +129,21 @@ def test_a_bar_of_imbalance(app):
     app.session_state["imbalance-class"], app.session_state["imbalance-rows-open"] = dog, True
     app.run()
     same_rows(app, TEST["predicted"] == "dog")
+
+
+@pytest.mark.parametrize(
+    ("points", "rows"), [([{"customdata": [7], "x": 0}], [4]), ([{"x": 0}], []), ([], [])]
+)
+def test_clicked_marks_with_data_and_ticked_rows_are_passed_on(monkeypatch, points, rows):
+    def select(*_, on_select, **__):
+        on_select()
+
+    told = []
+    selection = SimpleNamespace(points=points, rows=rows)
+    monkeypatch.setattr("streamlit.session_state", {"it": SimpleNamespace(selection=selection)})
+    monkeypatch.setattr("streamlit.popover", lambda *_, **__: SimpleNamespace(open=False))
+    monkeypatch.setattr("streamlit.plotly_chart", select)
+    monkeypatch.setattr("streamlit.dataframe", select)
+    widgets.chart(figure(scatter(x=[0], y=[0])), "it", alt="", on_click=told.append)
+    widgets.table_to_tick(pd.DataFrame({"a": range(9)}), "it", told.append)
+    assert told == [*(point for point in points if "customdata" in point), *rows]

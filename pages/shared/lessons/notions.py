@@ -85,6 +85,7 @@ FILLS = ("#56B4E9", "#E69F00", "#3CC99B", "#DDA0BF")
 
 #: Marks over the fill, one per rank.
 PATTERNS = ("", "/", "\\", "x")
+PATTERN = {"fillmode": "overlay", "fgcolor": "rgba(20,24,28,0.35)", "size": 7, "solidity": 0.12}
 
 
 def cell_table(rows: Predictions, cells: np.ndarray, names: Sequence[str]) -> Figure:
@@ -94,23 +95,10 @@ def cell_table(rows: Predictions, cells: np.ndarray, names: Sequence[str]) -> Fi
     data = []
     for value in np.unique(cells[cells > 0]).tolist():
         down, across = np.nonzero(cells == value)
-        data += bar(
-            x=across,
-            y=np.full(len(down), 0.9),
-            base=down - 0.45,
-            width=0.94,
-            marker={
-                "color": FILLS[(value - 1) % n_classes],
-                "line": {"color": step.INK, "width": 1.5},
-                "pattern": {
-                    "shape": PATTERNS[(value - 1) // n_classes % len(PATTERNS)],
-                    "fillmode": "overlay",
-                    "fgcolor": "rgba(20,24,28,0.35)",
-                    "size": 7,
-                    "solidity": 0.12,
-                },
-            },
-        )
+        rank, label = divmod(value - 1, n_classes)
+        look = {"color": FILLS[label], "line": {"color": step.INK, "width": 1.5}}
+        look["pattern"] = {**PATTERN, "shape": PATTERNS[rank % len(PATTERNS)]}
+        data += bar(x=across, y=np.full(len(down), 0.9), base=down - 0.45, width=0.94, marker=look)
     for used in (True, False):
         down, across = np.nonzero((cells > 0) == used)
         text = []
@@ -120,12 +108,8 @@ def cell_table(rows: Predictions, cells: np.ndarray, names: Sequence[str]) -> Fi
                 name = names[cells[row, column] - 1]
                 number = f"<b>{number}</b><br><span style='font-size:12px'>{name}</span>"
             text.append(number)
-        data += scatter(
-            x=across,
-            y=down,
-            text=text,
-            textfont={"size": step.TEXT, "color": step.INK} if used else {"size": step.TEXT},
-        )
+        font = {"size": step.TEXT, "color": step.INK} if used else {"size": step.TEXT}
+        data += scatter(x=across, y=down, text=text, textfont=font)
     bare = {"showgrid": False, "showline": False, "ticks": "", "fixedrange": True}
     return figure(
         data,

@@ -126,19 +126,11 @@ def show_candidates(found: Recommendation, names: Mapping[str, str], in_full: Ma
         shown[f"{title} improves by"] = [with_interval(*ends, sign="+") for ends in zip(*change, strict=True)]
     shown["Fitted numbers"] = table["numbers"]
 
-    def pick() -> None:
-        row = ui.ticked("candidates")
-        if row is not None and methods[row] != NONE:
+    def pick(row: int) -> None:
+        if methods[row] != NONE:
             st.session_state["chosen"] = methods[row]
 
-    st.dataframe(
-        shown,
-        key="candidates",
-        hide_index=True,
-        height=35 * min(len(shown) + 1, 12) + 2,
-        on_select=pick,
-        selection_mode="single-row",
-    )
+    ui.table_to_tick(shown, "candidates", pick, most=11)
     ui.download(table, "recommendation")
     st.caption(
         f"{ui.escaped(found.chosen)} Each interval holds alone. Tick a row to see its effect.".lstrip()
