@@ -137,7 +137,6 @@ def living_picture(
         "rows": before.n_samples,
         "as_rows": as_rows,
         "weighted": before.is_weighted,
-        "clusters": before.n_clusters is not None,
         "effect": [_effect(evidence) for evidence in views],
         "names": ["Before", f"After {after_name}".strip()][: len(views)],
         "own": _own_cuts(every[0], every[1], len(shown)) if as_rows and after is not None else {},

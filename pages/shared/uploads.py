@@ -32,6 +32,8 @@ from pages.shared.widgets import escaped
 PENDING = READINGS[0]
 #: First part of the key of files that are in use already and were taken up again.
 AGAIN = "again"
+#: What to do if files and data take too much memory.
+ADVICE = "remove another file from its field"
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,13 +77,13 @@ def logged(n_bytes: int) -> Iterator[None]:
 def read_once(kind: str, file: File) -> Any:
     """Return the content of a file: a "calibrator", "project", "summary" or plain "table"."""
     slot = f"{kind}-read"
-    file_id, held = st.session_state.get(slot, (None, None))
+    file_id, content = st.session_state.get(slot, (None, None))
     if file_id != file.file_id:
         with _reading(slot, file.file_id, [file]):
-            held = load(kind, file.getbuffer())
-            _check_limits([held], [file])
-        st.session_state[slot] = file.file_id, held
-    return held
+            content = load(kind, file.getbuffer())
+            limits.check([content], held(), ADVICE, [file])
+        st.session_state[slot] = file.file_id, content
+    return content
 
 
 @contextmanager
@@ -129,14 +131,14 @@ def read(
         known |= {file.file_id: (UploadedFile(file.name, file.getvalue()),) * 2 for file in new}
         kept, contents = zip(*(known[file_id] for file_id in key), strict=True)
         with _reading(slot, key, new):
-            _check_limits([], new)
+            limits.check([], held(), ADVICE, new)
             reading = _read(
                 Reading(key, (evaluation or earlier).name, (), kept, {}, None, slot),
                 contents,
                 earlier.roles if evaluation is None else None,
                 bar.progress,
             )
-            _check_limits([reading], new)
+            limits.check([reading], held(), ADVICE, new)
     except InputError as error:
         refused = Reading(key, (evaluation or earlier).name, (), (), {}, Roles(()), slot, refusal=str(error))
         asked = slot == PENDING and evaluation is not None and not isinstance(error, JobEnded)
@@ -158,15 +160,6 @@ def _table_of(file: File) -> Table | None:
     except InputError:  # the file is no table: the page says why it was refused
         return None
     return table if isinstance(table, Table) and table.tabular and table.columns else None
-
-
-def _check_limits(new: list[Reading], files: list[Any]) -> None:
-    """Raise InputError and release the files if this session, or all sessions, hold too much."""
-    try:
-        limits.check(new, held(), "remove another file from its field")
-    except InputError:
-        limits.release(files)
-        raise
 
 
 def read_further(files: Sequence[File], labels: File | None) -> bool:
@@ -215,8 +208,7 @@ def dismiss(*, every: bool = True) -> None:
 
 def _read(reading: Reading, files: Sequence[Any], roles: Roles | None, progress: Any = None) -> Reading:
     """Read and examine files, or tables that were read before, in another process."""
-    only = reading.slot == READINGS[2]  # what calibrators are applied to needs no calibration rows
-    tables, roles, reports = read_files(files, roles=roles, evaluation_only=only, progress=progress)
+    tables, roles, reports = read_files(files, roles=roles, progress=progress)
     return replace(reading, tables=tuple(tables), roles=roles, reports=reports, refusal="")
 
 

@@ -54,16 +54,12 @@ def heading(title: str, lead: str, *, own_example: bool = False) -> DeltaGenerat
             with about:
                 show_dataset(session.dataset())
             choose_model()
-            show_choice()
-        glossary_link(title)
+            if (found := session.choice_on_screen()) is not None:
+                look = {"icon": ":material/close:", "width": "content"}
+                st.button(escaped(found[0].words), key="drop-choice", on_click=session.drop_choice, **look)
+        terms = {"learn_tab": "Glossary", "terms": PAGE_TERMS[title]}
+        st.page_link(LEARN, label="Terms on this page", icon=":material/menu_book:", query_params=terms)
     return about
-
-
-def show_choice() -> None:
-    """Show what is chosen in the picture, on every page, with a button that drops it."""
-    if (found := session.choice_on_screen()) is not None:
-        words, icon = escaped(found[0].words), ":material/close:"
-        st.button(words, key="drop-choice", icon=icon, on_click=session.drop_choice, width="content")
 
 
 def choose_model() -> None:
@@ -131,12 +127,6 @@ def next_line(page: str) -> None:
         for name in following[:2]:
             file, label, query = steps[name]
             st.page_link(f"pages/views/{file}.py", label=label, icon=ARROW, query_params=query)
-
-
-def glossary_link(title: str) -> None:
-    """Link to the glossary, opened at the terms of the page with this title."""
-    terms = {"learn_tab": "Glossary", "terms": PAGE_TERMS[title]}
-    st.page_link(LEARN, label="Terms on this page", icon=":material/menu_book:", query_params=terms)
 
 
 def show_dataset(data: session.Dataset | None) -> None:

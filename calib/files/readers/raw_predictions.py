@@ -776,9 +776,7 @@ def _refuse_part(column: str, codes: np.ndarray, words: Sequence[str], parts: np
     )
 
 
-def parts_of(
-    tables: Sequence[Table | None], roles: Roles | None = None, *, evaluation_only: bool = False
-) -> dict[str, RawPredictions]:
+def parts_of(tables: Sequence[Table | None], roles: Roles | None = None) -> dict[str, RawPredictions]:
     table, labels, calibration, calibration_labels = tables
     assert table is not None
     raw_by_part = dict(divide(table, roles))
@@ -786,9 +784,7 @@ def parts_of(
         raise InputError("the file names calibration rows but no evaluation rows (test or evaluation)")
     if labels is not None:
         raw_by_part["evaluation"] = with_labels(raw_by_part["evaluation"], labels)
-    if evaluation_only:
-        raw_by_part.pop("calibration", None)
-    elif calibration is not None:
+    if calibration is not None:
         raw_by_part["calibration"] = divide(calibration)["evaluation"]
         if calibration_labels is not None:
             raw_by_part["calibration"] = with_labels(raw_by_part["calibration"], calibration_labels)

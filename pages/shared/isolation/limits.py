@@ -44,13 +44,13 @@ def memory_mb() -> float:
     return min(sizes) / 1e6 if sizes else ASSUMED_MB
 
 
-def check(new: Sequence[Any], mine: Sequence[Any], advice: str) -> None:
+def check(new: Sequence[Any], mine: Sequence[Any], advice: str, files: Sequence[UploadedFile] = ()) -> None:
     """Count `new` together with what this session holds, `mine`, and what all sessions hold.
 
     Raises
     ------
     InputError
-        If that is more than allowed; `new` does not count any longer then.
+        If that is more than allowed; `new` does not count any longer then, and the `files` are released.
     """
     for added in new:
         _held.add(added)
@@ -59,6 +59,7 @@ def check(new: Sequence[Any], mine: Sequence[Any], advice: str) -> None:
     if why := exceeded(size, total):
         for added in new:
             _held.discard(added)
+        release(files)
         raise InputError(f"with this, {why}; {advice}, or upload a sample of the rows")
 
 

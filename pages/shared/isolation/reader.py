@@ -54,7 +54,6 @@ def read_files(
     files: Sequence[tuple[str, Any] | Table | None],
     *,
     roles: Roles | None = None,
-    evaluation_only: bool = False,
     progress: Progress | None = None,
 ) -> tuple[list[Table | None], Roles | None, dict[str, Examination]]:
     """Read and examine predictions, labels, calibration predictions and calibration labels elsewhere."""
@@ -67,10 +66,10 @@ def read_files(
         else:
             described.append(file)
     packer = Packer()
-    job = {"job": "read", "call": packer.pack([described, roles, evaluation_only])}
+    job = {"job": "read", "call": packer.pack([described, roles])}
     new, found_roles, found = pool.ask(job, blobs, packer.arrays, progress=progress)
     tables = [table if isinstance(file, tuple) else file for table, file in zip(new, described, strict=True)]
-    raw_by_part = parts_of(tables, found_roles, evaluation_only=evaluation_only)
+    raw_by_part = parts_of(tables, found_roles)
     reports: dict[str, Examination] = {}
     for part, (findings, effects) in sorted(found.items()):
         other = reports["calibration"].raw if part != "calibration" and "calibration" in reports else None

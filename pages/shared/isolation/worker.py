@@ -41,7 +41,7 @@ JobFunction = Callable[[Any, list[bytes], Progress], Any]
 
 def read_files(call: Any, blobs: list[bytes], progress: Progress) -> Any:
     """Read files and examine them, together with tables that were read before."""
-    files, roles, evaluation_only = call
+    files, roles = call
     tables: list[Any] = []
     for each in files:
         if isinstance(each, tuple):
@@ -51,7 +51,7 @@ def read_files(call: Any, blobs: list[bytes], progress: Progress) -> Any:
     table = tables[0]
     if roles is None and table.tabular and not table.matrices:
         roles = guess_roles(table)
-    raw_by_part = parts_of(tables, roles, evaluation_only=evaluation_only)
+    raw_by_part = parts_of(tables, roles)
     reports = examine_parts(raw_by_part, progress=progress)
     found = {
         part: (

@@ -83,7 +83,7 @@ def test_a_calibrator_is_read_elsewhere():
 
 
 def ask(own, content, progress=None):
-    call = Packer().pack([[("file", 0), None, None, None], None, False])
+    call = Packer().pack([[("file", 0), None, None, None], None])
     return own.ask({"job": "read", "call": call}, [content], progress=progress)[0][0]
 
 
