@@ -41,7 +41,7 @@ from calib.stats.binless import compared_rows, kernel_test
 from calib.stats.decompositions import corp_curve
 from calib.stats.floors import noise_floors
 from calib.stats.intervals import interval_needs_rows, measure_interval
-from calib.stats.measures import MEASURES, Measure
+from calib.stats.measures import MEASURES
 from pages.shared.isolation import computing
 from pages.shared.kept import kept
 from pages.shared.session import BASE, Dataset, Method, class_wise, dataset, methods, notions
@@ -194,15 +194,11 @@ def floor(method: Method, key: str, n_bins: int) -> stats.NoiseFloor:
 
 
 def floors(method: Method, n_bins: int) -> dict[str, stats.NoiseFloor]:
-    keys = [measure.key for measure in judged(method) if measure.is_error]
-    return {key: floor(method, key, n_bins) for key in keys}
-
-
-def judged(method: Method) -> list[Measure]:
     scored = KINDS[method.evidence.kind].scored
-    judged_notions = {*notions(method), *((None, "top-label") if scored else ())}
-    measures = (measure for measure in MEASURES.values() if measure.notion in judged_notions)
-    return [measure for measure in measures if measure.missing(method.evidence) is None]
+    judged = {*notions(method), *((None, "top-label") if scored else ())}
+    errors = (measure for measure in MEASURES.values() if measure.is_error and measure.notion in judged)
+    known = (measure.key for measure in errors if measure.missing(method.evidence) is None)
+    return {key: floor(method, key, n_bins) for key in known}
 
 
 def interval(method: Method, key: str, n_bins: int) -> tuple[float, float]:

@@ -185,18 +185,10 @@ class ChosenRows:
     @classmethod
     def of(cls, sent: dict[str, Any], method: Method) -> ChosenRows:
         """Return the choice that the browser sent."""
-        numbers = {
-            name: None if sent[name] is None else int(sent[name])
-            for name in ("bin", "label", "start", "stop")
-        }
-        return cls(
-            **numbers,
-            lower=float(sent["lower"]),
-            upper=float(sent["upper"]),
-            count=int(sent["count"]),
-            method=method.name,
-            scores=method.digest,
-        )
+        whole = {name: sent[name] for name in ("bin", "label", "start", "stop", "count")}
+        numbers = {name: None if value is None else int(value) for name, value in whole.items()}
+        ends = {name: float(sent[name]) for name in ("lower", "upper")}
+        return cls(**numbers, **ends, method=method.name, scores=method.digest)
 
     @property
     def words(self) -> str:

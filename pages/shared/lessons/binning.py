@@ -44,15 +44,8 @@ class BinnedCurve:
     error: float  #: ECE of the calibrated scores against the known truth, over fresh rows
 
     def frame(self) -> pd.DataFrame:
-        return pd.DataFrame(
-            {
-                "lower": self.edges[:-1],
-                "upper": self.edges[1:],
-                "count": self.count,
-                "value": self.value,
-                "true_mean": self.true_mean,
-            }
-        )
+        columns = {name: getattr(self, name) for name in ("count", "value", "true_mean")}
+        return pd.DataFrame({"lower": self.edges[:-1], "upper": self.edges[1:], **columns})
 
 
 def true_curve(scores: np.ndarray) -> np.ndarray:
@@ -132,13 +125,8 @@ def binned_curve(curve: Curve, binned: BinnedCurve) -> Figure:
     )
     layout = unit_axes(data, "Score of the model", "Right", step.LESSON_HEIGHT + 60)
     layout["yaxis"]["range"] = [-0.07, 1.07]
-    layout["legend"] = {
-        "orientation": "v",
-        "x": 0.01,
-        "y": 0.93,
-        "yanchor": "top",
-        "bgcolor": "rgba(0,0,0,0)",
-    }
+    layout["legend"] = {"x": 0.01, "y": 0.93, "yanchor": "top", "bgcolor": "rgba(0,0,0,0)"}
+    layout["legend"]["orientation"] = "v"
     layout["margin"] = {"t": 12}
     return figure(data, **layout, font={"size": step.TEXT})
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import streamlit as st
@@ -42,12 +43,13 @@ def show_scorer(method: Method) -> None:
     calibrator, _ = handed_out(method)
     event = event_scores(data.evaluation)
     rows = (data.evaluation.proba if event is None else event)[:VERIFIED_ROWS]
-    code, deviation = _scorer(replace(method, calibrator=calibrator), rows)
+    shown = replace(method, calibrator=calibrator)
+    code, deviation = _verified(scorer, verify_scorer, shown, rows)
     _offer("Python scorer (NumPy only)", code.encode(), "scorer.py", "text/x-python", deviation)
     if find_spec("onnx") is None or find_spec("onnxruntime") is None:
         st.caption(f"For an ONNX graph: {not_installed('onnx or onnxruntime', 'onnx')}")
         return
-    graph, deviation = _graph(replace(method, calibrator=calibrator), rows)
+    graph, deviation = _verified(to_onnx, verify_onnx, shown, rows)
     _offer("ONNX graph (float32 input)", graph, "calibrator.onnx", "application/octet-stream", deviation)
 
 
@@ -106,12 +108,8 @@ def _offer(label: str, content: bytes, file: str, mime: str, deviation: float) -
 
 
 @kept(rows=True)
-def _scorer(method: Method, _proba: np.ndarray) -> tuple[str, float]:
-    code = scorer(method.calibrator)
-    return code, verify_scorer(code, method.calibrator, _proba, groups=groups_of(method, len(_proba)))
-
-
-@kept(rows=True)
-def _graph(method: Method, _proba: np.ndarray) -> tuple[bytes, float]:
-    graph = to_onnx(method.calibrator)
-    return graph, verify_onnx(graph, method.calibrator, _proba, groups=groups_of(method, len(_proba)))
+def _verified(
+    make: Callable[..., Any], verify: Callable[..., float], method: Method, _proba: np.ndarray
+) -> tuple[Any, float]:
+    made = make(method.calibrator)
+    return made, verify(made, method.calibrator, _proba, groups=groups_of(method, len(_proba)))
