@@ -19,12 +19,12 @@ from calib.data.predictions import Announcement, ConfidencePrediction, in_common
 from calib.files.checked import usable, usable_pair
 from calib.files.findings.examination import Examination, check
 from calib.files.readers.answers import accepted_answers, lists_as_text
+from calib.files.readers.long_format import classes_counted
 from calib.files.readers.raw_predictions import decided_but_for_labels, divide, read_raw, with_choices
 from calib.files.readers.reading import read_table
 from calib.files.readers.roles import ChoiceError, Given, Roles, given_columns, models_in
 from calib.files.readers.source import Limits, open_source
 from calib.files.readers.tables import Table, some_names
-from calib.files.readers.votes import classes_counted
 
 #: Options that name a file to write.
 OUTPUTS = ("output", "junit", "markdown")

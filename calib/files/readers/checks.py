@@ -146,15 +146,13 @@ def is_one_label(columns: Columns, roles: Roles) -> Outcome:
         named = {label, other} <= {*columns.labels} and columns.word[other] not in ("class", "answer")
         flags = not true or columns.called(other, *LABELS)
         differ = columns.alike(label, other, flags) or (named and not columns.say_the_same(label, other))
-        if differ and not _is_decision(columns, roles, other):
+        if not differ:
+            continue
+        vector = "vector" in roles.has
+        decided = columns.decided(roles.probabilities, other) if vector else columns.threshold_of(other)
+        if decided is None:
             return False, f"{label!r} and {other!r} can both be the true class, and differ"
     return None
-
-
-def _is_decision(columns: Columns, roles: Roles, other: str) -> bool:
-    if "vector" in roles.has:
-        return columns.decided(roles.probabilities, other) is not None
-    return columns.threshold_of(other) is not None
 
 
 def is_the_named_label(columns: Columns, roles: Roles) -> Outcome:

@@ -89,7 +89,7 @@ def of_matrices(columns: Columns) -> Iterator[Roles]:
     given, matrices = columns.given, columns.table.matrices
     rest = [name for name in matrices if name != given.label and not is_called(name, *LABELS)]
     alone = len(matrices) == 1 and not columns.unit
-    rest = [name for name in rest if alone or not _holds_flags(matrices[name])]
+    rest = [name for name in rest if alone or not is_flag(matrices[name])]
     named = [n for n in rest if is_called(n, *SCALES) or columns.sum_to_one((n,), 0.95) or len(rest) == 1]
     for name in [name for name in given.score if name in matrices] or named:
         codes = tuple(map(str, range(matrices[name].shape[1])))
@@ -123,7 +123,7 @@ def of_flags(columns: Columns) -> Iterator[Roles]:
     """Propose scores beside a list of 0 and 1 that says of each class, in their order, whether it is true."""
     names = columns.given.score or tuple(columns.unit)
     for matrix in columns.table.matrices.values() if len(names) > 1 else ():
-        if matrix.shape[1] == len(names) and _holds_flags(matrix):
+        if matrix.shape[1] == len(names) and is_flag(matrix):
             yield from _with_labels(columns, Frame(names, names))
 
 
@@ -181,11 +181,7 @@ def _are_flags(columns: Columns, name: str, frame: Frame) -> bool:
     """Whether a matrix says of each class whether it is true."""
     given, matrix = columns.given.label, columns.table.matrices[name]
     named = is_called(name, *LABELS) if given is None else name == given
-    return named or (matrix.shape[1] == len(frame.names) and _holds_flags(matrix))
-
-
-def _holds_flags(matrix: np.ndarray) -> bool:
-    return bool(((matrix == 0) | (matrix == 1)).all())
+    return named or (matrix.shape[1] == len(frame.names) and is_flag(matrix))
 
 
 def _fits(columns: Columns, name: str, frame: Frame) -> bool:

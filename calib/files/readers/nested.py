@@ -49,6 +49,7 @@ MOST_KEYS, DEEPEST = 100, 5
 #: Characters of a text that is read as a list.
 LONGEST_LIST = 100_000
 
+NUMBERS = {int, float}
 Cells = Sequence[Any] | np.ndarray
 #: The classes of each row with their scores; None if a cell is empty.
 Spread = list[list[tuple[str, float]] | None]
@@ -117,7 +118,7 @@ def _pairs_of(cell: Any, known: bool) -> list[tuple[str, float]] | None:
         filled = {key: value for key, value in cell.items() if value is not None}
         if (pair := _pair_of(filled)) is not None:
             return [pair]
-        if not filled or not all(map(_is_number, filled.values())):
+        if not filled or not {*map(type, filled.values())} <= NUMBERS:
             return None
         whole = len(filled) > 1 and abs(math.fsum(filled.values()) - 1.0) <= SUM_TOLERANCE
         return [(key, float(value)) for key, value in filled.items()] if known or whole else None
@@ -134,7 +135,7 @@ def _pair_of(entry: Any) -> tuple[str, float] | None:
     if type(entry) is not dict:
         return None
     by_word = {normalised(key): value for key, value in entry.items()}
-    score = next((by_word[w] for w in SCORE_KEYS if w in by_word and _is_number(by_word[w])), None)
+    score = next((by_word[w] for w in SCORE_KEYS if w in by_word and type(by_word[w]) in NUMBERS), None)
     named = (by_word[word] for word in CLASS_KEYS if word in by_word)
     kind = next((value for value in named if type(value) in (str, int)), None)
     return None if score is None or kind is None else (str(kind), float(score))
@@ -281,7 +282,8 @@ def ranked_matrices(
     listed = [name for name in matrices if is_called(_last_word(name), "list", "predicted")]
     for classes, scores in product(listed, filter(_are_scores, matrices)):
         names, values = matrices[classes], matrices[scores]
-        if names.shape != values.shape or not _are_classes(names) or _are_classes(values):
+        of_classes = [matrix.dtype == object or is_whole(matrix) for matrix in (names, values)]
+        if names.shape != values.shape or of_classes != [True, False]:
             continue
         if labelled or names.dtype == object or not np.isin(names, (0, 1)).all():  # else: which are true
             codes, words = words_in(names.ravel())
@@ -292,19 +294,11 @@ def ranked_matrices(
     return columns, matrices
 
 
-def _are_classes(matrix: np.ndarray) -> bool:
-    return matrix.dtype == object or is_whole(matrix)
-
-
 # --- what cells hold ---
 
 
 def _is_nested(cells: Cells) -> bool:
     return any(type(cell) in (list, dict) for cell in cells)
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float)
 
 
 def _all_numbers(cells: Cells) -> bool:

@@ -48,6 +48,7 @@ from calib.files.readers.answers import (
 )
 from calib.files.readers.columns import ROUNDING, is_whole, is_within, one_hot_values
 from calib.files.readers.conventions import LABELS, is_called, normalised
+from calib.files.readers.long_format import Votes, votes_in
 from calib.files.readers.reading import read_table, table_from
 from calib.files.readers.readings import guess_roles
 from calib.files.readers.roles import (
@@ -62,7 +63,6 @@ from calib.files.readers.roles import (
 )
 from calib.files.readers.source import Limits, Progress
 from calib.files.readers.tables import Table, as_keys, by_word, check_words, frozen, some_names, words_in
-from calib.files.readers.votes import Votes, votes_in
 
 SCALES = ("auto", "probabilities", "logits", "log_probabilities", "percent")
 #: Largest distance from 1 of a sum of exp of printed log-probabilities.

@@ -17,10 +17,10 @@ from calib.files.readers.checks import REQUIRED, sentences_of
 from calib.files.readers.columns import FIRST, Columns, is_within
 from calib.files.readers.conventions import KNOWN, LABEL_SUFFIX, SCALES, WORDS, is_called
 from calib.files.readers.generators import GENERATORS, MOST_CLASSES
+from calib.files.readers.long_format import MAJORITY, votes_in
 from calib.files.readers.models import with_model, with_pairs
 from calib.files.readers.roles import Choice, ChoiceError, Given, Roles, models_in, numbered, rows_of
 from calib.files.readers.tables import Table, some_names, words_in
-from calib.files.readers.votes import MAJORITY, votes_in
 
 #: Most readings that a question shows in full, and rows of the file that it shows as each reads them.
 SHOWN, ROWS = 3, 3
