@@ -102,7 +102,7 @@ def of_named_columns(columns: Columns) -> Iterator[Roles]:
     if len(names) < 2 or any(name in columns.table.matrices for name in given):
         return
     frames = columns.frames_of(names, label_columns(columns) if columns.has_header else ())
-    found = [f for f, label in frames if label not in f.columns and _are_named(columns, f, label)]
+    found = [f for f, label in frames if label not in f.columns and _are_scores(columns, f)]
     found += columns.frames(names)
     if given:
         found = [frame for frame in found if frame.columns == given] or [Frame(given, given)]
@@ -129,9 +129,8 @@ def of_flags(columns: Columns) -> Iterator[Roles]:
 
 def of_sums(columns: Columns) -> Iterator[Roles]:
     """Propose neighbouring columns whose rows sum to 1 or to 100, whatever their names."""
-    if not columns.given.score:
-        for group in columns.groups:
-            yield from _with_labels(columns, Frame(group, tuple(name.strip() for name in group)))
+    for group in columns.groups:
+        yield from _with_labels(columns, Frame(group, tuple(name.strip() for name in group)))
 
 
 def of_plain_scores(columns: Columns) -> Iterator[Roles]:
@@ -144,15 +143,12 @@ def of_plain_scores(columns: Columns) -> Iterator[Roles]:
             yield Roles(tuple(scores), tuple(n.strip() for n in scores), (name,))
 
 
-def _are_named(columns: Columns, frame: Frame, label: str) -> bool:
-    """Whether columns of possible scores are named after the classes of a label."""
-    if len({*frame.names} & columns.words(label)) < 2:
-        return False
-    if columns.sum_to_one(frame.columns):
-        return True
+def _are_scores(columns: Columns, frame: Frame) -> bool:
+    """Whether columns that are named after the classes of a label could be scores, and no features."""
     features = frame.word and frame.is_run and columns.event_of(frame.columns[0]) is None  # x_0, x_1
-    whole = all(is_whole(columns[name]) for name in frame.columns)
-    return not (whole or features) or scale_of(frame.columns[0]) == "logits"
+    if scale_of(frame.columns[0]) == "logits" or columns.sum_to_one(frame.columns):
+        return True
+    return not (features or all(is_whole(columns[name]) for name in frame.columns))
 
 
 def _with_labels(columns: Columns, frame: Frame) -> Iterator[Roles]:

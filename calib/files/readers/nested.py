@@ -215,12 +215,11 @@ def lists_in_texts(columns: Mapping[str, Cells]) -> dict[str, Cells]:
     JSON, Python and NumPy print them as ["a", "b"], ['a', 'b'] and [0.7 0.3]. A column with any other cell
     stays text.
     """
-    return {
-        name: _lists_of(cells)
-        if is_called(name, "list", "predicted", *LABELS) or writes_lists(name, cells[:100])
-        else cells
-        for name, cells in columns.items()
-    }
+    read = dict(columns)
+    for name, cells in columns.items():
+        if is_called(name, "list", "predicted", *LABELS) or writes_lists(name, cells[:100]):
+            read[name] = _lists_of(cells)
+    return read
 
 
 def _lists_of(cells: Cells) -> Cells:
@@ -261,14 +260,12 @@ def _single(value: Any) -> Any:
 
 def as_json(cell: Any) -> Any:
     """Convert a Python or NumPy object to JSON types; objects of other types become text."""
-    if isinstance(cell, np.ndarray):
+    if isinstance(cell, (np.ndarray, np.generic)):
         cell = cell.tolist()
     if isinstance(cell, (list, tuple)):
         return [as_json(entry) for entry in cell]
     if isinstance(cell, dict):
         return {str(key): as_json(entry) for key, entry in cell.items()}
-    if isinstance(cell, np.generic):
-        cell = cell.item()
     if cell is None or cell is pd.NA or cell is pd.NaT:
         return None
     return cell if isinstance(cell, (str, int, float)) else str(cell)
