@@ -268,7 +268,7 @@ def _one_score_section(about: ReportInput) -> list[str]:
         negative, positive = map(text, about.names)
         event = f"the class is {positive} (Y = 1; the other is {negative})"
     without = sum(
-        fix.effect.rows[0] - fix.effect.rows[1]
+        fix.rows[0] - fix.rows[1]
         for examination in about.examinations.values()
         for fix in examination.fixes
         if fix.code == "labels_missing"

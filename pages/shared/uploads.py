@@ -16,7 +16,7 @@ from calib import InputError
 from calib.data.predictions import Announcement, in_common_classes, rows_that_count
 from calib.data.several_models import on_common_rows, pairs_of_models
 from calib.files.findings import Examination
-from calib.files.findings.codes import LABEL_CODES, AcceptedFix
+from calib.files.findings.codes import LABEL_CODES, Effect
 from calib.files.readers.columns import MOST_MODELS
 from calib.files.readers.readings import guess_roles
 from calib.files.readers.roles import Given, Roles, models_in
@@ -212,9 +212,9 @@ def _read(reading: Reading, files: Sequence[Any], roles: Roles | None, progress:
     return replace(reading, tables=tuple(tables), roles=roles, reports=reports, refusal="")
 
 
-def in_words(fix: AcceptedFix) -> str:
+def in_words(fix: Effect) -> str:
     """Return the effect of a fix, after its code without underscores."""
-    return f"{fix.code.replace('_', ' ')}: {fix.effect}"
+    return f"{fix.code.replace('_', ' ')}: {fix}"
 
 
 def without_labels(reading: Reading) -> tuple[Announcement, bool]:

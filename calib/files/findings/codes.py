@@ -88,16 +88,15 @@ class Finding:
 
 @dataclass(frozen=True)
 class Effect:
-    """Effect of a fix, for the user to see before accepting it."""
+    """Effect of a fix, for the user to see before accepting it; pairs are (before, after)."""
 
-    rows: tuple[int, int]  #: Number of rows (before, after)
-    #: Share of rows whose top column is the label, nan without usable labels (before, after)
+    code: str  #: Code of the finding
+    rows: tuple[int, int]  #: Number of rows
+    #: Share of rows whose top column is the label, nan without usable labels
     accuracy: tuple[float, float]
-    #: Smallest and largest sum of a row of scores (before, after)
-    row_sums: tuple[tuple[float, float], tuple[float, float]]
-    lowest: tuple[float, float]  #: Lowest confidence, nan if scores are no probabilities (before, after)
-    #: Clusters of rows that belong together, 0 if rows are independent (before, after)
-    clusters: tuple[int, int]
+    row_sums: tuple[tuple[float, float], tuple[float, float]]  #: Smallest and largest sum of a row of scores
+    lowest: tuple[float, float]  #: Lowest confidence, nan if scores are no probabilities
+    clusters: tuple[int, int]  #: Clusters of rows that belong together, 0 if rows are independent
 
     def __str__(self) -> str:
         rows = [f"{n:,}" for n in self.rows]
@@ -111,20 +110,8 @@ class Effect:
         return ", ".join(changes) or "neither rows, accuracy nor row sums"
 
 
-@dataclass(frozen=True)
-class AcceptedFix:
-    """A fix that was applied: the code of its finding and its effect; as text, one line for a log."""
-
-    code: str
-    effect: Effect
-
-    def __str__(self) -> str:
-        return f"{self.code}: {self.effect}"
-
-
-def effect_of(before: RawPredictions, after: RawPredictions) -> Effect:
-    """Return the effect of a fix, from the data before and after."""
-    return Effect(*zip(_measured(before), _measured(after), strict=True))
+def effect_of(code: str, before: RawPredictions, after: RawPredictions) -> Effect:
+    return Effect(code, *zip(_measured(before), _measured(after), strict=True))
 
 
 def _measured(raw: RawPredictions) -> tuple[Any, ...]:
@@ -145,15 +132,16 @@ def accuracy_of(raw: RawPredictions) -> float:
     codes = raw.codes if raw.n_classes > 1 or "vector" not in raw.has else None
     if codes is None or raw.labels is None or not (codes >= 0).any():
         return float("nan")
+    counts = codes >= 0
     if "classes" not in raw.has:
-        return float(codes[codes >= 0].mean())
-    if "event" in raw.has:
-        return float(((raw.proba[:, 0] > 0.5) == codes)[codes >= 0].mean())
-    predicted = raw.predicted_codes()
-    if predicted is None:
-        predicted = raw.highest[0]
-    answered = ~raw.abstained & ~missing_cells(raw.labels)
-    return float((predicted == codes)[answered].mean()) if answered.any() else float("nan")
+        right = codes == 1
+    elif "event" in raw.has:
+        right = (raw.proba[:, 0] > 0.5) == codes
+    else:
+        predicted = raw.predicted_codes()
+        right = (raw.highest[0] if predicted is None else predicted) == codes
+        counts = ~raw.abstained & ~missing_cells(raw.labels)
+    return float(right[counts].mean()) if counts.any() else float("nan")
 
 
 def confidences(raw: RawPredictions) -> np.ndarray:

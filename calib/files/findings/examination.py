@@ -13,16 +13,10 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.data.predictions import Announcement, Predictions
 from calib.data.validation import as_floats, as_names, plain
-from calib.files.findings.codes import CODES, SEVERITIES, AcceptedFix, Effect, Finding, effect_of
+from calib.files.findings.codes import CODES, SEVERITIES, Effect, Finding, effect_of
 from calib.files.findings.labels import find_abstentions, find_disagreement, find_label_faults
-from calib.files.findings.rows import find_class_faults, find_copies, find_overlap, find_rows_together
-from calib.files.findings.scores import (
-    find_confidence_faults,
-    find_index_column,
-    find_not_finite,
-    find_scale,
-    has_scores,
-)
+from calib.files.findings.rows import find_class_faults, find_overlap, find_rows_together
+from calib.files.findings.scores import find_confidence_faults, find_index_column, find_not_finite, find_scale
 from calib.files.readers.raw_predictions import (
     RawPredictions,
     RemedyError,
@@ -45,7 +39,7 @@ class Examination:
     raw: RawPredictions  #: The data examined, with the fixes accepted so far
     findings: tuple[Finding, ...]  #: Errors first, then warnings, then notes
     calibration: RawPredictions | None = None  #: Calibration data that `raw` was compared with
-    fixes: tuple[AcceptedFix, ...] = ()  #: Fixes accepted so far
+    fixes: tuple[Effect, ...] = ()  #: Effects of the fixes accepted so far
     #: Effects of fixes, if known already
     effects: Mapping[str, Effect] = field(default_factory=dict)
 
@@ -57,7 +51,7 @@ class Examination:
     @property
     def log(self) -> tuple[str, ...]:
         """Fixes accepted so far, one line each; every export carries them."""
-        return tuple(str(fix) for fix in self.fixes)
+        return tuple(f"{fix.code}: {fix}" for fix in self.fixes)
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -77,33 +71,29 @@ class Examination:
 
     def effect(self, code: str) -> Effect:
         """Return the effect of the fix of a finding, before it is accepted."""
-        return self.effects.get(code) or effect_of(self.raw, self._fixed(code))
+        return self.effects.get(code) or effect_of(code, self.raw, self._fixed(code))
 
     def fix(self, *codes: str, progress: Progress | None = None) -> Examination:
         """Accept fixes: apply them in the order of `CODES`, examine again, and log what was done.
 
         `progress` is called with the share done and a word.
         """
-        unknown = [code for code in codes if code not in CODES]
-        if unknown:
-            raise InputError(f"{unknown[0]!r} is not the code of a finding; the codes are {', '.join(CODES)}")
+        for code in (code for code in codes if code not in CODES):
+            raise InputError(f"{code!r} is not the code of a finding; the codes are {', '.join(CODES)}")
         latest = self
         for code in (code for code in CODES if code in codes):
             if code not in latest.codes and code in self.codes:
                 continue  # another fix removed it
             after = latest._fixed(code)
-            accepted = AcceptedFix(code, effect_of(latest.raw, after))
-            again = _examine(after, latest.calibration, progress)
-            latest = replace(again, fixes=(*latest.fixes, accepted))
+            fixes = (*latest.fixes, effect_of(code, latest.raw, after))
+            latest = replace(_examine(after, self.calibration, progress), fixes=fixes)
         return latest
 
     def _fixed(self, code: str) -> RawPredictions:
         if code not in self.codes:
-            raise InputError(
-                f"there is no finding {code!r} to fix; the findings are {', '.join(self.codes) or 'none'}"
-            )
-        fix = self[code].fix
-        if fix is None:
+            there = ", ".join(self.codes) or "none"
+            raise InputError(f"there is no finding {code!r} to fix; the findings are {there}")
+        if (fix := self[code].fix) is None:
             raise InputError(f"the finding {code!r} has no fix: {self[code].message}")
         return fix()
 
@@ -122,28 +112,16 @@ class Examination:
         for finding in self.errors:
             if finding.fix is None:
                 raise InputError(finding.message)
-            raise RemedyError(
-                finding.message.removesuffix("."),
-                f"Accept the fix {finding.code} of calib.check",
-                "fix",
-                finding.code,
-            )
+            fact, advice = finding.message.removesuffix("."), f"Accept the fix {finding.code} of calib.check"
+            raise RemedyError(fact, advice, "fix", finding.code)
 
     def frame(self) -> pd.DataFrame:
         """Return the findings as a table."""
         columns = ["severity", "code", "message", "rows", "columns", "fix"]
-        lines = [
-            (
-                each.severity,
-                each.code,
-                each.message,
-                len(each.rows),
-                ", ".join(each.columns[:10]),
-                bool(each.fix),
-            )
-            for each in self.findings
-        ]
-        return pd.DataFrame(lines, columns=columns)
+        table = pd.DataFrame([vars(each) for each in self.findings], columns=columns)
+        table["rows"] = [len(each.rows) for each in self.findings]
+        table["columns"] = [", ".join(each.columns[:10]) for each in self.findings]
+        return table.assign(fix=[each.fix is not None for each in self.findings])
 
 
 def examine(
@@ -290,14 +268,10 @@ def _examine(
     raw: RawPredictions, calibration: RawPredictions | None, progress: Progress | None = None
 ) -> Examination:
     findings: list[Finding] = []
-    origin = np.arange(raw.n_samples)
-    given = working = raw
+    given, origin = raw, np.arange(raw.n_samples)
 
     def add(*found: Finding | None) -> Finding | None:
-        for each in found:
-            if each is not None:
-                rows = origin[each.rows] if len(each.rows) else each.rows
-                findings.append(replace(each, rows=rows, raw=raw))
+        findings.extend(replace(each, rows=origin[each.rows], raw=raw) for each in found if each is not None)
         return found[-1] if found else None
 
     def done() -> Examination:
@@ -314,7 +288,7 @@ def _examine(
         if finding.repair is None:
             add(*find_label_faults(replace(raw, proba=np.nan_to_num(raw.proba))))
             return done()
-        origin, given = origin[has_scores(raw)], finding.repair(raw)
+        origin, given = np.setdiff1d(origin, finding.rows), finding.repair(raw)
     working, finding = given, add(find_scale(given))
     step(0.3, "examining scores")
     probable = finding is None or finding.repair is not None
@@ -330,7 +304,7 @@ def _examine(
     add(*label_findings)
     step(0.8, "examining rows")
     if probable and not faulty:
-        add(find_copies(working), find_rows_together(working))
+        add(find_rows_together(working))
     add(find_overlap(given, calibration), *find_class_faults(working, codes))
     step(1.0, "examined")
     return done()

@@ -7,14 +7,13 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import pandas as pd
 
 from calib.files.findings.codes import Finding, Repair, confidences, counted, some
 from calib.files.readers.answers import as_outcomes, classes_in, codes_of, missing_cells, nearly_same
 from calib.files.readers.columns import is_within
 from calib.files.readers.conventions import is_called
 from calib.files.readers.raw_predictions import RawPredictions
-from calib.files.readers.tables import some_names, words_in
+from calib.files.readers.tables import as_float, by_word, some_names
 
 #: P-value below which rows without labels have other confidences (Kolmogorov & Smirnov).
 OTHER_P_VALUE = 1e-3
@@ -49,13 +48,11 @@ def find_disagreement(raw: RawPredictions) -> Finding | None:
         differ = ~np.isnan(outcome) & (true >= 0) & ~raw.abstained & (right != (outcome == 1.0))
     if not len(rows := np.flatnonzero(differ)):
         return None
-    return Finding(
-        "columns_disagree",
+    message = (
         f"in {len(rows):,} of {counted(raw.n_samples, 'row')} ({some(rows)}) column {name!r} contradicts the "
-        f"{others}. Column {name!r} is not used; remove or correct one of them.",
-        rows,
-        (name,),
+        f"{others}. Column {name!r} is not used; remove or correct one of them."
     )
+    return Finding("columns_disagree", message, rows, (name,))
 
 
 def find_abstentions(raw: RawPredictions) -> Finding | None:
@@ -63,14 +60,12 @@ def find_abstentions(raw: RawPredictions) -> Finding | None:
     if not len(rows):
         return None
     values = classes_in(np.asarray(raw.predicted)[none]) or ("(empty)",)
-    return Finding(
-        "abstentions",
+    message = (
         f"{len(rows):,} of {counted(raw.n_samples, 'row')} {'has' if len(rows) == 1 else 'have'} no answer "
         f"({some_names(values)}; {some(rows)}). They are left out, neither right nor wrong. The coverage is "
-        f"{1 - none.mean():.1%}. If other values mean that there is no answer, name them.",
-        rows,
-        values,
+        f"{1 - none.mean():.1%}. If other values mean that there is no answer, name them."
     )
+    return Finding("abstentions", message, rows, values)
 
 
 def find_label_faults(raw: RawPredictions) -> list[Finding]:
@@ -78,16 +73,13 @@ def find_label_faults(raw: RawPredictions) -> list[Finding]:
     labels = raw.labels
     if labels is not None and labels.ndim > 1:
         return []
-    found = [find_missing_labels(raw)]
-    if labels is None or missing_cells(labels).all():
-        return [each for each in found if each is not None]
-    if "vector" not in raw.has:
-        found += [_too_many_labels(raw), _mismatch(raw)]
-    else:
-        codes = raw.codes
-        assert codes is not None
-        fault = _unknown_labels(raw) or _shifted_by_one(raw, codes) or _column_order(raw, codes)
-        found = [_assumed_names(raw), *found, fault or _shuffled(raw, codes)]
+    found = [_missing_labels(raw)]
+    if labels is not None and not missing_cells(labels).all():
+        if (codes := raw.codes) is None or "vector" not in raw.has:
+            found += [_too_many_labels(raw), _mismatch(raw)]
+        else:
+            fault = _unknown_labels(raw) or _shifted_by_one(raw, codes) or _column_order(raw, codes)
+            found = [_assumed_names(raw), *found, fault or _shuffled(raw, codes)]
     return [each for each in found if each is not None]
 
 
@@ -97,34 +89,32 @@ def _assumed_names(raw: RawPredictions) -> Finding | None:
         return None
     if len(roles.probabilities) > 1:
         return None
-    return Finding(
-        "class_names_assumed",
+    message = (
         f"the {raw.n_classes} columns of scores have no names: they are taken to be the labels in order "
         f"({some_names(raw.names)}), as scikit-learn does. If that is not so, add class_names, or write "
-        "one named column per class.",
-        columns=raw.names,
+        "one named column per class."
     )
+    return Finding("class_names_assumed", message, columns=raw.names)
 
 
-def find_missing_labels(raw: RawPredictions) -> Finding | None:
+def _missing_labels(raw: RawPredictions) -> Finding | None:
     """Find rows without a label, and say how their confidences differ from the other rows'."""
     missing = None if raw.labels is None else missing_cells(raw.labels) & ~raw.abstained
     if missing is None or missing.sum() == len(missing) - raw.abstained.sum():
-        return Finding(
-            "labels_missing",
+        message = (
             "there are no labels, so calibration cannot be measured or repaired; add a column 'label' "
-            "or a label file. Applying a saved calibrator needs none.",
-            severity="warning",
+            "or a label file. Applying a saved calibrator needs none."
         )
+        return Finding("labels_missing", message, severity="warning")
     rows = np.flatnonzero(missing)
     if not len(rows):
         return None
     held = f"{some_names(raw.no_labels)} in " * bool(raw.no_labels)
+    have, those = ("has", "that row") if len(rows) == 1 else ("have", "those rows")
     return Finding(
         "labels_missing",
-        f"{len(rows):,} of {counted(len(missing), 'row')} {'has' if len(rows) == 1 else 'have'} no label "
-        f"({held}{some(rows)}). {_other_confidences(raw, missing)}The fix removes "
-        f"{'that row' if len(rows) == 1 else 'those rows'}.",
+        f"{len(rows):,} of {counted(len(missing), 'row')} {have} no label ({held}{some(rows)}). "
+        f"{_other_confidences(raw, missing)}The fix removes {those}.",
         rows,
         repair=lambda data: data.take(~missing_cells(np.asarray(data.labels)) | data.abstained),
     )
@@ -156,13 +146,12 @@ def _too_many_labels(raw: RawPredictions) -> Finding | None:
     """Find labels of more than two classes beside one score without a predicted class."""
     if "event" not in raw.has or len(found := classes_in(raw.labels)) <= 2:
         return None
-    return Finding(
-        "predicted_missing",
+    message = (
         f"the labels hold {len(found):,} classes ({some_names(found)}), and there is one column of scores. "
         "If it is the confidence in the predicted class, add that class as a column 'predicted'; else add "
-        "a score for every class.",
-        columns=found,
+        "a score for every class."
     )
+    return Finding("predicted_missing", message, columns=found)
 
 
 def _mismatch(raw: RawPredictions) -> Finding | None:
@@ -174,10 +163,8 @@ def _mismatch(raw: RawPredictions) -> Finding | None:
         how = "Write the same names in both columns, or name the column of the true class."
         return Finding("label_names_unmatched", f"{fact}. {how}")
     pairs = ", ".join(f"{label!r} is {name!r}" for label, name in list(same.items())[:5])
-    message = f"{fact}. The fix renames the labels: {pairs}."
-    return Finding(
-        "label_names_unmatched", message, columns=tuple(same), repair=partial(_renamed, names=same)
-    )
+    message, repair = f"{fact}. The fix renames the labels: {pairs}.", partial(_renamed, names=same)
+    return Finding("label_names_unmatched", message, columns=tuple(same), repair=repair)
 
 
 def _unknown_labels(raw: RawPredictions) -> Finding | None:
@@ -187,29 +174,23 @@ def _unknown_labels(raw: RawPredictions) -> Finding | None:
         return None
     numbers = whole_numbers(raw.labels)
     if numbers is not None and (np.nanmin(numbers), np.nanmax(numbers)) == (1, raw.n_classes):
-        return Finding(
-            "labels_one_based",
-            f"labels run from 1 to {raw.n_classes} for {raw.n_classes} classes: they count from 1. The "
-            "fix subtracts 1.",
-            rows,
-            repair=minus_one,
-        )
+        what = f"labels run from 1 to {raw.n_classes} for {raw.n_classes} classes: they count from 1"
+        return Finding("labels_one_based", f"{what}. The fix subtracts 1.", rows, repair=minus_one)
     stray = classes_in(raw.labels[rows])
     same = nearly_same(stray, raw.names)
-    few = len(rows) < 0.5 * raw.n_samples
-    how = "The fix removes those rows." if few else "Name the columns like the labels."
-    repair: Repair | None = (lambda data: data.take(~_unknown(data))) if few else None
+    repair: Repair | None = None
+    how = "Name the columns like the labels."
     if len(same) == len(stray) == len({*same.values()}):
         how = "They match when case, spaces and punctuation are ignored; the fix renames them."
         repair = partial(_renamed, names=same)
-    return Finding(
-        "label_names_unmatched" if numbers is None else "label_out_of_range",
+    elif len(rows) < 0.5 * raw.n_samples:
+        how, repair = "The fix removes those rows.", lambda data: data.take(~_unknown(data))
+    message = (
         f"{len(rows):,} of {counted(raw.n_samples, 'label', ('is', 'are'))} not among the classes "
-        f"{some_names(raw.names)}: {some_names(stray)} ({some(rows)}). {how}",
-        rows,
-        stray,
-        repair,
+        f"{some_names(raw.names)}: {some_names(stray)} ({some(rows)}). {how}"
     )
+    code = "label_names_unmatched" if numbers is None else "label_out_of_range"
+    return Finding(code, message, rows, stray, repair)
 
 
 def _unknown(data: RawPredictions) -> np.ndarray:
@@ -217,8 +198,7 @@ def _unknown(data: RawPredictions) -> np.ndarray:
 
 
 def _renamed(data: RawPredictions, names: Mapping[str, str]) -> RawPredictions:
-    codes, words = words_in(np.asarray(data.labels))
-    labels = np.array([names.get(word, word) for word in words], dtype=object)[codes]
+    labels = by_word(np.asarray(data.labels), lambda word: names.get(word, word), object)
     if data.predicted is None and data.ranked is None:
         return replace(data, labels=labels)
     cells = data.predicted if data.ranked is None else data.ranked.ravel()
@@ -229,10 +209,8 @@ def whole_numbers(labels: np.ndarray) -> np.ndarray | None:
     """Labels as float64 if all labels, except missing ones, are numbers; else None."""
     if labels.dtype != object:
         return labels.astype(np.float64)
-    codes, words = words_in(labels)
-    numbers = pd.to_numeric(pd.Series(words, dtype=object), errors="coerce").to_numpy(dtype=np.float64)
-    strange = any(word and np.isnan(number) for word, number in zip(words, numbers, strict=True))
-    return None if strange else numbers[codes]
+    numbers = by_word(labels, as_float, np.float64)
+    return None if (np.isnan(numbers) & ~missing_cells(labels)).any() else numbers
 
 
 def minus_one(data: RawPredictions) -> RawPredictions:
@@ -256,13 +234,11 @@ def _shifted_by_one(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
     lower, same = predicted == true - 1, predicted == true
     if whole_numbers(raw.labels) is None or not _better(lower, same):
         return None
-    return Finding(
-        "labels_one_based",
+    message = (
         f"no label is 0, and accuracy rises from {same.mean():.3f} to {lower.mean():.3f} when 1 is "
-        "subtracted: labels count from 1. The fix subtracts 1.",
-        repair=minus_one,
-        severity="warning",
+        "subtracted: labels count from 1. The fix subtracts 1."
     )
+    return Finding("labels_one_based", message, repair=minus_one, severity="warning")
 
 
 def _column_order(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
@@ -277,15 +253,14 @@ def _column_order(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
     pairs = np.bincount(predicted[::2] * size + true[::2], minlength=size**2).reshape(size, size)
     order = linear_sum_assignment(pairs + 1e-3 * np.eye(size), maximize=True)[1]
     moved = np.flatnonzero(order != np.arange(size))
-    tops, labels = predicted[1::2], true[1::2]
-    if not len(moved) or not _better(order[tops] == labels, tops == labels):
+    before, after = predicted == true, order[predicted] == true
+    if not len(moved) or not _better(after[1::2], before[1::2]):
         return None
-    first = moved[0]
     return Finding(
         "column_order",
-        f"columns are not in the order of the labels: rows labelled {raw.names[order[first]]!r} are "
-        f"predicted as {raw.names[first]!r}, and accuracy rises from {np.mean(predicted == true):.3f} to "
-        f"{np.mean(order[predicted] == true):.3f} with {len(moved)} columns reordered. The fix does so.",
+        f"columns are not in the order of the labels: rows labelled {raw.names[order[moved[0]]]!r} are "
+        f"predicted as {raw.names[moved[0]]!r}, and accuracy rises from {before.mean():.3f} to "
+        f"{after.mean():.3f} with {len(moved)} columns reordered. The fix does so.",
         columns=tuple(raw.names[j] for j in moved),
         repair=lambda data: replace(data, proba=np.ascontiguousarray(data.proba[:, np.argsort(order)])),
     )
@@ -293,8 +268,7 @@ def _column_order(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
 
 def _shuffled(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
     """Find accuracy at chance although the model is sure: labels belong to other rows."""
-    n = len(codes)
-    if n < MIN_ROWS or (codes < 0).any():
+    if (codes < 0).any():
         return None
     predicted = raw.highest[0]
     tops, true = (np.bincount(classes, minlength=raw.n_classes) for classes in (predicted, codes))

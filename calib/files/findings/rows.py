@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,7 @@ from calib.data.equal_rows import (
 )
 from calib.data.likeness import clusters_of_column
 from calib.data.matrices import highest
-from calib.data.predictions import ConfidencePrediction, TopLabelPrediction
+from calib.data.predictions import Announcement, ConfidencePrediction, TopLabelPrediction
 from calib.files.findings.codes import Finding, counted, some
 from calib.files.readers.answers import ANOTHER
 from calib.files.readers.raw_predictions import RawPredictions
@@ -53,18 +53,19 @@ def raw_keys(raw: RawPredictions, decimals: int = DECIMALS) -> np.ndarray:
 
 
 def _claims(raw: RawPredictions) -> tuple[Claims, np.ndarray] | None:
-    """Return the claim about each row, and the mask of the rows with score and label; None without labels."""
+    """Return the claims about the rows with score and label, and their mask; None without labels."""
     if (codes := raw.codes) is None:
         return None
+    predicted, score = None, raw.proba[:, 0]
     if "vector" in raw.has:
         predicted, score = raw.highest
-        claims = Claims(score, predicted == codes, codes, predicted)
-    else:
-        announced = raw.predicted_codes() if "classes" in raw.has else None
-        happened = codes == 1 if announced is None else announced == codes
-        claims = Claims(raw.proba[:, 0], happened, codes, announced)
+    elif "classes" in raw.has:
+        predicted = raw.predicted_codes()
     usable = np.isfinite(raw.proba).all(axis=1) & (codes >= 0) & ~raw.abstained
-    return claims, usable if claims.predicted is None else usable & (claims.predicted >= 0)
+    if predicted is not None:
+        usable &= predicted >= 0
+    claims = Claims(score, codes == (1 if predicted is None else predicted), codes, predicted)
+    return claims.take(usable), usable
 
 
 def copies_in(raw: RawPredictions) -> np.ndarray | None:
@@ -72,16 +73,72 @@ def copies_in(raw: RawPredictions) -> np.ndarray | None:
     if (labelled := _claims(raw)) is None:
         return None
     claims, usable = labelled
-    if (copies := copies_of(raw_keys(raw, ALL_DECIMALS)[usable], claims.take(usable))) is None:
+    if (copies := copies_of(raw_keys(raw, ALL_DECIMALS)[usable], claims)) is None:
         return None
     every = np.full(raw.n_samples, -1, dtype=np.int64)
     every[usable] = copies
     return every
 
 
-def find_copies(raw: RawPredictions) -> Finding | None:
-    if raw.cluster is not None or (copies := copies_in(raw)) is None:
+def find_rows_together(raw: RawPredictions) -> Finding | None:
+    """Find copies, say what clusters are worth, or say which rows a test shows to be alike."""
+    if (labelled := _claims(raw)) is None or not labelled[1].any():
         return None
+    claims, usable = labelled
+    claims = claims._replace(score=claims.score.clip(0.0, 1.0))
+
+    def worth_of(cluster: np.ndarray) -> str:
+        from calib.stats.effective import effective_sample  # scipy, which reading rows does without
+
+        rows: Announcement = ConfidencePrediction(claims.score, claims.outcome)
+        if claims.predicted is not None:
+            rows = TopLabelPrediction(claims.predicted, claims.score, claims.label)
+        return effective_sample(rows.labels, rows, cluster=cluster).words
+
+    roles = raw.roles or Roles(())
+    if raw.cluster is not None:
+        if len(pd.unique(raw.cluster)) == raw.n_samples:
+            return None
+        name = roles.cluster or "cluster"
+        message = (
+            f"column {name!r} says which rows belong together: {worth_of(raw.cluster[usable])}. "
+            "Floors, tests and intervals allow for it, and splits and folds keep clusters on one side. The "
+            "fix, as --independent, undoes this: each row then stands alone."
+        )
+        return Finding(
+            "clusters_kept",
+            message,
+            columns=(name,),
+            repair=lambda data: _in_clusters(data, np.arange(data.n_samples), None),
+        )
+    if (copies := copies_in(raw)) is not None:
+        return _copied(copies)
+    further = pd.DataFrame({name: values[usable] for name, values in _further(raw).items()})
+    suspected = suspected_of(claims, raw_keys(raw)[usable], raw.proba[usable], further)
+    if suspected is not None:
+        column, cluster, severity = suspected.column, suspected.cluster, "warning"
+        named = f", as --cluster {column!r} does" if column else ""
+        message = (
+            f"{suspected.rows} are right or wrong together, more than their scores explain. Rows count as "
+            f"independent. If these belong together, {worth_of(cluster)}, and the fix counts them so{named}. "
+            "--independent says that they do not; scores are then off by what they share."
+        )
+    elif raw.ids is None:
+        return None
+    else:
+        column, cluster, severity = roles.id or "id", pd.factorize(as_keys(raw.ids[usable]))[0], "note"
+        if design_effect(cluster) < LEAST_EFFECT:
+            return None
+        message = (
+            f"ids in {column[:60]!r} repeat, so rows of equal ids may belong together, but no test shows it. "
+            f"As clusters, {worth_of(cluster)}. The fix counts them as clusters, as --cluster {column} does."
+        )
+    repair = partial(_clustered, cluster=cluster, usable=usable, column=column)
+    columns = (column,) if column else ()
+    return Finding("rows_together", message, columns=columns, repair=repair, severity=severity)
+
+
+def _copied(copies: np.ndarray) -> Finding | None:
     known = copies[copies >= 0]
     again = np.flatnonzero(pd.Series(copies).duplicated().to_numpy() & (copies >= 0))
     if not len(again):
@@ -91,82 +148,18 @@ def find_copies(raw: RawPredictions) -> Finding | None:
     if loud:
         how = f"They count as clusters, {known.max() + 1:,} in all, also in splits and folds."
     what = "exact copies of others: all digits of their scores and their labels are equal"
-    message = f"{len(again):,} of {raw.n_samples:,} rows ({some(again)}) are {what}. {how}"
+    message = f"{len(again):,} of {len(copies):,} rows ({some(again)}) are {what}. {how}"
     return Finding("rows_copied", message, again, severity="warning" if loud else "note")
 
 
-def find_rows_together(raw: RawPredictions) -> Finding | None:
-    """Say how many independent rows clusters are worth, or which rows a test shows to be alike."""
-    if (labelled := _claims(raw)) is None or not labelled[1].any():
-        return None
-    claims, usable = labelled
-    rows = _rows_of(raw, claims.take(usable), usable)
-    from calib.stats.effective import effective_sample  # scipy, which reading rows does without
-
-    def worth_of(cluster: np.ndarray) -> str:
-        return effective_sample(rows.labels, rows, cluster=cluster).words
-
-    if raw.cluster is not None:
-        if len(pd.unique(raw.cluster)) == raw.n_samples:
-            return None
-        name = "cluster" if raw.roles is None or raw.roles.cluster is None else raw.roles.cluster
-        return Finding(
-            "clusters_kept",
-            f"column {name!r} says which rows belong together: {worth_of(rows.cluster)}. "
-            "Floors, tests and intervals allow for it, and splits and folds keep clusters on one side. The "
-            "fix, as --independent, undoes this: each row then stands alone.",
-            columns=(name,),
-            repair=lambda data: _in_clusters(data, np.arange(data.n_samples), None),
-        )
-    if copies_in(raw) is not None:
-        return None
-    taken = claims.take(usable)._replace(score=rows.confidence)
-    suspected = suspected_of(taken, raw_keys(raw)[usable], raw.proba[usable], rows.metadata)
-    if suspected is None:
-        return _repeated_ids(raw, usable, worth_of)
-    named = f", as --cluster {suspected.column!r} does" if suspected.column else ""
-    return Finding(
-        "rows_together",
-        f"{suspected.rows} are right or wrong together, more than their scores explain. Rows count as "
-        f"independent. If these belong together, {worth_of(suspected.cluster)}, and the fix counts them so"
-        f"{named}. --independent says that they do not; scores are then off by what they share.",
-        columns=(suspected.column,) if suspected.column else (),
-        repair=_clustered(suspected.cluster, usable, suspected.column),
-    )
-
-
-def _repeated_ids(
-    raw: RawPredictions, usable: np.ndarray, worth_of: Callable[[np.ndarray], str]
-) -> Finding | None:
-    """Propose ids of rows as clusters if they repeat, although a test shows no dependence."""
-    if raw.ids is None:
-        return None
-    name = "id" if raw.roles is None or raw.roles.id is None else raw.roles.id
-    codes = pd.factorize(as_keys(raw.ids[usable]))[0]
-    if design_effect(codes) < LEAST_EFFECT:
-        return None
-    return Finding(
-        "rows_together",
-        f"ids in {name[:60]!r} repeat, so rows of equal ids may belong together, but no test shows it. As "
-        f"clusters, {worth_of(codes)}. The fix counts them as clusters, as --cluster {name} does.",
-        columns=(name,),
-        repair=_clustered(codes, usable, name),
-        severity="note",
-    )
-
-
-def _clustered(cluster: np.ndarray, usable: np.ndarray, column: str) -> Any:
-    def repair(data: RawPredictions) -> RawPredictions:
-        further = pd.DataFrame(_further(data))
-        every = clusters_of_column(further, column)
-        if every is None and data.n_samples != len(usable):
-            raise InputError("other fixes removed rows since the scores were compared; examine them again")
-        if every is None:
-            every = len(usable) + np.arange(len(usable))
-            every[usable] = cluster
-        return _in_clusters(data, every, column or None)
-
-    return repair
+def _clustered(data: RawPredictions, cluster: np.ndarray, usable: np.ndarray, column: str) -> RawPredictions:
+    every = clusters_of_column(pd.DataFrame(_further(data)), column)
+    if every is None and data.n_samples != len(usable):
+        raise InputError("other fixes removed rows since the scores were compared; examine them again")
+    if every is None:
+        every = len(usable) + np.arange(len(usable))
+        every[usable] = cluster
+    return _in_clusters(data, every, column or None)
 
 
 def _in_clusters(data: RawPredictions, cluster: np.ndarray, column: str | None) -> RawPredictions:
@@ -179,17 +172,6 @@ def _further(raw: RawPredictions) -> dict[str, np.ndarray]:
     aside = {roles.split, roles.weight, roles.correct, roles.model, roles.index, *roles.label}
     columns = {name: values for name, values in raw.metadata.items() if name not in aside}
     return columns if raw.ids is None or roles.id in columns else {**columns, "id": raw.ids}
-
-
-def _rows_of(raw: RawPredictions, claims: Claims, usable: np.ndarray) -> Any:
-    """Return the usable rows with the one claim about each."""
-    further = {name: values[usable] for name, values in _further(raw).items()}
-    row_columns: dict[str, Any] = {"metadata": pd.DataFrame(further) if further else None}
-    row_columns["cluster"] = None if raw.cluster is None else raw.cluster[usable]
-    score = claims.score.clip(0.0, 1.0)
-    if claims.predicted is None:
-        return ConfidencePrediction(score, claims.outcome, **row_columns)
-    return TopLabelPrediction(claims.predicted, score, claims.label, **row_columns)
 
 
 def find_overlap(raw: RawPredictions, calibration: RawPredictions | None) -> Finding | None:
@@ -229,23 +211,20 @@ def _recurring(raw: RawPredictions, calibration: RawPredictions) -> np.ndarray:
 def find_class_faults(raw: RawPredictions, codes: np.ndarray | None) -> list[Finding]:
     """Find classes never true, never predicted or rare, and too few rows for the cells."""
     size, n = len(raw.names), raw.n_samples - int(raw.abstained.sum())
-    true = expected = None
-    if codes is not None and (codes >= 0).any():
-        true = np.bincount(codes[codes >= 0], minlength=size)
     if "every label" in raw.has and raw.labels is not None:
         times = np.nan_to_num(raw.labels.astype(np.float64)).sum(axis=0)
         return class_faults(raw.names, n, None, true=times)
+    predicted = raw.predicted_codes() if "announced class" in raw.has else None
+    true = expected = None
+    if codes is not None and (codes >= 0).any():
+        true = np.bincount(codes[codes >= 0], minlength=size)
     if "vector" in raw.has:
         predicted = raw.highest[0]
         if codes is not None and true is not None:
-            expected = np.zeros(size)
-            absent = np.flatnonzero(true == 0)
-            expected[absent] = raw.proba[codes >= 0][:, absent].sum(axis=0, dtype=np.float64)
-    elif "announced class" in raw.has and (announced := raw.predicted_codes()) is not None:
-        predicted = announced
-        if ANOTHER in raw.names:
-            size, true = size - 1, None
-    else:
+            expected = raw.proba[codes >= 0].sum(axis=0, dtype=np.float64)
+    elif ANOTHER in raw.names:
+        size, true = size - 1, None
+    if predicted is None:
         return find_few_rows(n)
     times = np.bincount(predicted[predicted >= 0], minlength=size)[:size]
     return class_faults(raw.names[:size], n, times, true=true, expected=expected)
@@ -260,34 +239,32 @@ def class_faults(
     expected: np.ndarray | None = None,
 ) -> list[Finding]:
     """As `find_class_faults`, from the rows of each predicted, true and (if known) expected class."""
-    size = len(class_names)
-    findings: list[Finding] = []
-    names = np.array(class_names, dtype=object)
-
-    def add(code: str, classes: np.ndarray, what: str, advice: str, severity: str = "note") -> None:
-        if len(classes):
-            be = "is" if len(classes) == 1 else "are"
-            told = f"{len(classes):,} of {size:,} classes {be} {what}: {some_names(names[classes])}.{advice}"
-            findings.append(Finding(code, told, columns=tuple(names[classes]), severity=severity))
-
-    absent = np.flatnonzero(true == 0) if true is not None else np.empty(0, dtype=np.int64)
-    advice = ""
+    size, names = len(class_names), np.array(class_names, dtype=object)
+    absent, doubt = np.flatnonzero(true == 0) if true is not None else np.arange(0), ""
     if expected is not None and len(absent) and expected[absent].max() > EXPECTED_ROWS:
         most = absent[expected[absent].argmax()]
-        advice = (
+        doubt = (
             f" The scores expect {expected[most]:,.0f} rows of {names[most][:40]!r}: are labels missing, or "
             "columns misnamed?"
         )
-    add("class_never_true", absent, "never the true label", advice, "warning" if advice else "note")
+    found = [("class_never_true", absent, "never the true label", doubt)]
     if predicted is not None:
+        none, few = predicted == 0, predicted < POINTS_PER_BIN
         advice = " Such a class has no top-label diagram and no calibration by predicted class."
-        add("class_never_predicted", np.flatnonzero(predicted == 0), "never predicted", advice)
-        rare = np.flatnonzero((predicted > 0) & (predicted < POINTS_PER_BIN))
+        found += [("class_never_predicted", np.flatnonzero(none), "never predicted", advice)]
+        what = f"predicted fewer than {POINTS_PER_BIN} times"
         advice = (
             f" That does not fill one bin of {POINTS_PER_BIN} points; histogram binning leaves their scores "
             "as they are."
         )
-        add("class_rare", rare, f"predicted fewer than {POINTS_PER_BIN} times", advice)
+        found += [("class_rare", np.flatnonzero(few & ~none), what, advice)]
+    findings: list[Finding] = []
+    for code, classes, what, advice in found:
+        if len(classes):
+            be = "is" if len(classes) == 1 else "are"
+            told = f"{len(classes):,} of {size:,} classes {be} {what}: {some_names(names[classes])}.{advice}"
+            severity = "warning" if advice and advice == doubt else "note"
+            findings.append(Finding(code, told, columns=tuple(names[classes]), severity=severity))
     return [*findings, *find_few_rows(n, size if predicted is not None else 1)]
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from calib.base.parallel import map_row_blocks
 from calib.data.matrices import ROW_SUM_TOLERANCE, row_sums
-from calib.files.findings.codes import Finding, Repair, counted, some
+from calib.files.findings.codes import Finding, counted, some
 from calib.files.readers.columns import are_odds, is_row_number, is_within
 from calib.files.readers.raw_predictions import (
     LOG_SUM_TOLERANCE,
@@ -58,22 +59,19 @@ def find_index_column(raw: RawPredictions) -> Finding | None:
 
 def find_not_finite(raw: RawPredictions) -> Finding | None:
     """Find NaN and infinite values; minus infinity is a proper log-probability."""
-    bad = ~np.isfinite(row_sums(raw.proba)) & ~raw.abstained
+    bad = ~has_scores(raw)
     if not bad.any() or ("vector" in raw.has and are_log_probabilities(raw.proba)):
         return None
     cells = ~np.isfinite(raw.proba[bad])
     names = raw.names if raw.n_classes > 1 and "scores" in raw.has else ()
     columns = tuple(name for name, hit in zip(names, cells.any(axis=0), strict=False) if hit)
-    rows = np.flatnonzero(bad)
+    rows, repair = np.flatnonzero(bad), None if bad.all() else (lambda data: data.take(has_scores(data)))
     how = "Every row has one; check the columns." if bad.all() else "The fix removes those rows."
-    return Finding(
-        "not_finite",
+    message = (
         f"{counted(int(cells.sum()), 'value', ('is', 'are'))} NaN or infinite, in {len(rows):,} of "
-        f"{counted(len(bad), 'row')} ({some(rows)}). {how}",
-        rows,
-        columns if len(columns) < raw.n_classes else (),
-        None if bad.all() else (lambda data: data.take(has_scores(data))),
+        f"{counted(len(bad), 'row')} ({some(rows)}). {how}"
     )
+    return Finding("not_finite", message, rows, columns if len(columns) < raw.n_classes else (), repair)
 
 
 def has_scores(raw: RawPredictions) -> np.ndarray:
@@ -96,10 +94,10 @@ def _scale_of_events(raw: RawPredictions, matrix: np.ndarray, run: str) -> Findi
     with np.errstate(invalid="ignore"):  # missing scores
         rows = np.flatnonzero(((raw.proba < 0.0) | (raw.proba > 1.0 + 1e-6)).any(axis=1))
     if is_within(matrix):
-        how = (
-            f"{counted(len(rows), 'row')} ({some(rows)}) lie outside [0, 1] by rounding, and count as 0 or 1"
-        )
-        return Finding("rounding", f"{run}: {how}.", rows, severity="note") if is_outside(matrix) else None
+        if not is_outside(matrix):
+            return None
+        what = f"{counted(len(rows), 'row')} ({some(rows)}) lie outside [0, 1] by rounding"
+        return Finding("rounding", f"{run}: {what}, and count as 0 or 1.", rows, severity="note")
     if scale in TURNED and (scale != "log_probabilities" or matrix.max() <= 1e-6):
         return _on_scale(raw, scale, run, named=True)
     if raw.has & {"event", "every label"} and matrix.min() < 0.0 < matrix.max():
@@ -175,23 +173,15 @@ def _on_scale(raw: RawPredictions, scale: str, fact: str, named: bool = False) -
     what, turns = TURNED[scale]
     if scale == "logits" and "vector" not in raw.has:
         what, turns = "log-odds", "takes 1 / (1 + exp(-score))"
+    repair = partial(_turned, scale=scale)
     if named or raw.scale == scale:
-        return Finding(scale, f"{fact}: {what}. Reading {turns}.", repair=_turned(scale), severity="note")
-    return Finding(
-        scale, f"{fact}: these are {what}, not probabilities. The fix {turns}.", repair=_turned(scale)
-    )
+        return Finding(scale, f"{fact}: {what}. Reading {turns}.", repair=repair, severity="note")
+    return Finding(scale, f"{fact}: these are {what}, not probabilities. The fix {turns}.", repair=repair)
 
 
-def _turned(scale: str) -> Repair:
-    """Return the repair that makes probabilities of scores on a scale."""
-
-    def repair(data: RawPredictions) -> RawPredictions:
-        def on_scale(block: np.ndarray) -> np.ndarray:
-            return vectors_on(block, scale) if "vector" in data.has else ones_on(block, scale)
-
-        return replace(data, proba=map_row_blocks(on_scale, data.proba), scale="probabilities")
-
-    return repair
+def _turned(data: RawPredictions, scale: str) -> RawPredictions:
+    on_scale = partial(vectors_on if "vector" in data.has else ones_on, scale=scale)
+    return replace(data, proba=map_row_blocks(on_scale, data.proba), scale="probabilities")
 
 
 def _softmax_of_log_odds(data: RawPredictions) -> RawPredictions:
@@ -201,7 +191,7 @@ def _softmax_of_log_odds(data: RawPredictions) -> RawPredictions:
         with np.errstate(invalid="ignore"):  # a missing score stays missing
             return np.log(p) - np.log1p(-p)
 
-    return _turned("logits")(replace(data, proba=map_row_blocks(odds, data.proba)))
+    return _turned(replace(data, proba=map_row_blocks(odds, data.proba)), "logits")
 
 
 def _divided(rows: np.ndarray) -> np.ndarray:
@@ -216,13 +206,10 @@ def _renormalised(data: RawPredictions) -> RawPredictions:
 
 def printed_decimals(matrix: np.ndarray) -> int | None:
     """Return the fewest decimals that write the values exactly, if these are few; else None."""
-    sample = matrix[:PRINT_ROWS].astype(np.float64)
-    for decimals in range(PRINT_DECIMALS + 1):
-        scaled = sample * 10.0**decimals
-        noise = 10.0**decimals * (1e-6 if matrix.dtype == np.float32 else 1e-12)
-        if noise > 0.1:
-            return None
-        if (np.abs(scaled - np.round(scaled)) <= max(noise, 1e-9)).all():
+    sample, single = matrix[:PRINT_ROWS].astype(np.float64), matrix.dtype == np.float32
+    for decimals in range(PRINT_DECIMALS + (not single)):
+        noise = max(1e-6 if single else 1e-12, 1e-9 / 10.0**decimals)
+        if (np.abs(sample - np.round(sample, decimals)) <= noise).all():
             return decimals
     return None
 
@@ -234,13 +221,12 @@ def _range(sums: np.ndarray) -> str:
 
 def _bad_sums(wrong: np.ndarray, sums: np.ndarray) -> Finding:
     rows = np.flatnonzero(wrong)
-    return Finding(
-        "rounding",
+    message = (
         f"{len(rows):,} of {len(wrong):,} rows are not probabilities that sum to 1 ({some(rows)}; row "
         f"{rows[0]} sums to {sums[rows[0]]:.5g}), by more than rounding explains. Correct or remove those "
-        "rows.",
-        rows,
+        "rows."
     )
+    return Finding("rounding", message, rows)
 
 
 def _negative(raw: RawPredictions, lows: np.ndarray) -> Finding:
@@ -248,14 +234,12 @@ def _negative(raw: RawPredictions, lows: np.ndarray) -> Finding:
     columns = tuple(raw.names[j] for j in np.flatnonzero(raw.proba[rows].min(axis=0) < 0))
     noise = bool(lows.min() >= -NEGATIVE_NOISE)
     how = "The fix sets them to 0 and divides each row by its sum." if noise else "Correct or remove them."
-    return Finding(
-        "negative",
+    message = (
         f"{len(rows):,} of {len(lows):,} rows hold negative values down to {lows.min():.4g} "
-        f"({some(rows)}); probabilities are 0 or more. {how}",
-        rows,
-        columns if len(columns) < raw.n_classes else (),
-        (lambda data: _renormalised(replace(data, proba=np.maximum(data.proba, 0)))) if noise else None,
+        f"({some(rows)}); probabilities are 0 or more. {how}"
     )
+    repair = (lambda data: _renormalised(replace(data, proba=np.maximum(data.proba, 0)))) if noise else None
+    return Finding("negative", message, rows, columns if len(columns) < raw.n_classes else (), repair)
 
 
 def find_confidence_faults(raw: RawPredictions, codes: np.ndarray | None) -> list[Finding]:
@@ -263,7 +247,7 @@ def find_confidence_faults(raw: RawPredictions, codes: np.ndarray | None) -> lis
     if "every label" in raw.has:
         return []
     top = raw.highest[1] if "vector" in raw.has else raw.proba[:, 0]
-    full, lost, loud = np.flatnonzero(top >= 1.0), 0, False
+    full, lost, loud, found = np.flatnonzero(top >= 1.0), 0, False, []
     if "vector" in raw.has:
         hard = full[(raw.proba[full] > 0).sum(axis=1) == 1]
         if len(hard) >= ONE_HOT_SHARE * len(top):
@@ -273,7 +257,6 @@ def find_confidence_faults(raw: RawPredictions, codes: np.ndarray | None) -> lis
         if codes is not None:
             lost = int(((codes[full] >= 0) & (raw.proba[full, codes[full].clip(0)] <= 0.0)).sum())
         loud = len(hard) > NOTE_SHARE * len(top) and (lost > 0 or codes is None)
-    found: list[Finding] = []
     if n := len(full):
         what = f"{n:,} of {len(top):,} rows ({n / len(top):.1%}) have confidence exactly 1"
         if lost:
