@@ -200,7 +200,7 @@ class BatchReader:
         words = _Words(batch, [*chosen, answer, truth])
         self._keep_part(words, kept)
         few = words.columns | {name: values[words.rows] for name, values in numbers.items()}
-        raw = raw_of(_table(few), roles, self.decided)
+        raw = raw_of(Table.of("parquet", few), roles, self.decided)
         n_abstained, n_rows = 0, len(kept.rows)
         predicted, label = np.ones(n_rows, dtype=np.int8), np.full(n_rows, -1, dtype=np.int8)
         abstained = np.zeros(len(words.rows), dtype=bool) if roles.kind == "vectors" else raw.abstained
@@ -240,13 +240,6 @@ class BatchReader:
             )
             kept.refuse([found], at)
             kept.rows &= (parts == self.part)[at]
-
-
-def _table(arrays: Mapping[str, np.ndarray]) -> Table:
-    columns, matrices = (
-        {name: values for name, values in arrays.items() if values.ndim == axes} for axes in (1, 2)
-    )
-    return Table("parquet", columns, matrices)
 
 
 def _codes(raw: RawPredictions) -> np.ndarray:
@@ -326,7 +319,7 @@ def _numbers(batch: pa.RecordBatch, name: str, words: Sequence[str]) -> np.ndarr
         raise InputError(f"column {name!r} must hold numbers, or lists with a number for each class")
     if values.ndim == 2:
         return values
-    return as_float_column(numbered(_table({name: values}), words).columns[name], name)
+    return as_float_column(numbered(Table.of("parquet", {name: values}), words).columns[name], name)
 
 
 def _combinations(batch: pa.RecordBatch, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

@@ -12,14 +12,7 @@ from calib.base.exceptions import InputError
 from calib.files.readers.conventions import is_called
 from calib.files.readers.nested import flattened
 from calib.files.readers.source import Limits, Progress, Source, whole
-from calib.files.readers.tables import (
-    Table,
-    as_float_column,
-    as_text,
-    check_words,
-    repeated,
-    whole_column,
-)
+from calib.files.readers.tables import Table, as_float_column, as_text, check_words, repeated, whole_column
 
 #: Objects inside objects in which rows are looked for.
 DEEPEST = 3
@@ -88,23 +81,22 @@ def _unwrapped(content: Any) -> Any:
 
 def _table_of_json(content: Any, limits: Limits) -> Table:
     content = _unwrapped(content)
-    if isinstance(content, list) and content and all(isinstance(row, dict) for row in content):
-        limits.check_rows(len(content))
-        names = list(dict.fromkeys(name for row in content for name in row))
+    rows = content if isinstance(content, list) else []
+    if rows and all(isinstance(row, dict) for row in rows):
+        limits.check_rows(len(rows))
+        names = list(dict.fromkeys(name for row in rows for name in row))
         limits.check_columns(len(names))
-        limits.check_filled(len(content) * len(names), sum(map(len, content)))
-        lists = {name: [row.get(name) for row in content] for name in names}
-    elif isinstance(content, list) and content and all(isinstance(row, list) for row in content):
-        objects = any(isinstance(cell, dict) for row in content for cell in row)
-        lists = {"predictions" if objects else "array": content}
-    elif isinstance(content, dict) and content and all(isinstance(v, list) for v in content.values()):
-        lists = content
-    else:
+        limits.check_filled(len(rows) * len(names), sum(map(len, rows)))
+        content = {name: [row.get(name) for row in rows] for name in names}
+    elif rows and all(isinstance(row, list) for row in rows):
+        objects = any(isinstance(cell, dict) for row in rows for cell in row)
+        content = {"predictions" if objects else "array": rows}
+    if not (isinstance(content, dict) and content and all(isinstance(v, list) for v in content.values())):
         raise InputError(
             'JSON must be a list of records, [{"cat": 0.7, "label": "cat"}, ...], or an object of lists'
         )
-    check_words(lists, "a name in the JSON")
-    return table_of_lists(lists, "json", limits)
+    check_words(content, "a name in the JSON")
+    return table_of_lists(content, "json", limits)
 
 
 def table_of_lists(lists: Mapping[str, Sequence[Any] | np.ndarray], format: str, limits: Limits) -> Table:
@@ -113,25 +105,21 @@ def table_of_lists(lists: Mapping[str, Sequence[Any] | np.ndarray], format: str,
         lists = flattened(lists, limits)
         limits.check_columns(len(lists))
         limits.check_expanded(8 * sum(map(len, lists.values())), limits.expanded_bytes)
-    columns: dict[str, np.ndarray] = {}
-    matrices: dict[str, np.ndarray] = {}
+    arrays: dict[str, np.ndarray] = {}
     for name, values in lists.items():
         limits.check_rows(len(values))
-        if isinstance(values, np.ndarray):
-            columns[name] = values
-        elif values and all(isinstance(value, list) for value in values):
-            matrices[name] = _json_matrix(values, name, limits)
-        else:
-            columns[name] = _json_column(values, name)
-    sizes = {len(values) for values in (*columns.values(), *matrices.values())}
+        arrays[name] = values if isinstance(values, np.ndarray) else _json_array(values, name, limits)
+    sizes = {len(values) for values in arrays.values()}
     if not any(sizes):
         raise InputError("the JSON holds no rows")
-    if len(sizes) > 1 and not any(is_called(name, "classes") for name in columns):
+    if len(sizes) > 1 and not any(is_called(name, "classes") for name in arrays):
         raise InputError("the lists of the JSON object have different lengths; one entry per row is needed")
-    return Table(format, columns, matrices)
+    return Table.of(format, arrays)
 
 
-def _json_matrix(values: Sequence[list[Any]], name: str, limits: Limits) -> np.ndarray:
+def _json_array(values: Sequence[Any], name: str, limits: Limits) -> np.ndarray:
+    if not values or not all(isinstance(value, list) for value in values):
+        return _json_column(values, name)
     width = {len(value) for value in values}
     if len(width) != 1 or not 0 < max(width) <= limits.columns:
         raise InputError(f"{name!r} holds lists of different lengths; give one number per class")

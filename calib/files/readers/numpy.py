@@ -3,39 +3,35 @@
 from __future__ import annotations
 
 import zipfile
-from typing import BinaryIO
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from calib.base.exceptions import InputError
-from calib.files.readers.archives import open_archive, refuse_damage
 from calib.files.readers.nested import ranked_matrices
-from calib.files.readers.source import Limits, Progress, Source, open_source, whole
+from calib.files.readers.source import Limits, Progress, Source, open_archive, refuse_damage
 from calib.files.readers.tables import Table, as_numbers, check_distinct
 
 #: The last code point of Unicode.
 MOST_CODE_POINT = 0x10FFFF
+HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
 def read_npy(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
-    """Read the array of an NPY file, gzipped or not."""
-    if source.head(2) == b"\x1f\x8b":
-        source = open_source(whole(source, limits), limits)
+    """Read the array of an NPY file."""
     with source.open() as file:
-        array = read_array(file, source.size, limits, "the array")
-    return _table_of_arrays({"array": array}, "npy")
+        array = read_array(file, limits, "the array")
+    return _read_arrays({"array": array}, "npy")
 
 
-def read_array(file: BinaryIO, n_bytes: int, limits: Limits, what: str) -> np.ndarray:
-    """Read an array of `n_bytes` bytes in NPY format; its header is checked before its data is read."""
+def read_array(file: Any, limits: Limits, what: str) -> np.ndarray:
+    """Read an array in NPY format from a binary file; its header is checked before its data is read."""
     try:
         version = np.lib.format.read_magic(file)
-        if version == (1, 0):
-            shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
-        elif version == (2, 0):
-            shape, fortran, dtype = np.lib.format.read_array_header_2_0(file)
-        else:
+        if version not in HEADERS:
             raise InputError(f"{what} has NPY version {version[0]}, for structured arrays; save numbers")
+        shape, fortran, dtype = HEADERS[version](file)
     except InputError:
         raise
     except Exception as error:  # the header is a Python literal: its parser raises whatever it likes
@@ -55,8 +51,6 @@ def read_array(file: BinaryIO, n_bytes: int, limits: Limits, what: str) -> np.nd
     count = int(np.prod(shape, dtype=object)) if shape else 1
     needed = count * dtype.itemsize
     limits.check_expanded(needed, limits.expanded_bytes)
-    if needed > n_bytes:
-        raise InputError(f"{what} is cut short: it needs {needed:,} bytes and has {n_bytes:,}")
     data = bytearray()  # grows by what arrives: a header states any size
     while len(data) < needed and (chunk := file.read(min(needed - len(data), 1 << 24))):
         data += chunk
@@ -69,8 +63,6 @@ def read_array(file: BinaryIO, n_bytes: int, limits: Limits, what: str) -> np.nd
 
 def read_npz(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
     """Read the arrays of an NPZ file; member names, sizes and headers are checked before data is read."""
-    if source.head(2) == b"\x1f\x8b":
-        source = open_source(whole(source, limits), limits)
     arrays: dict[str, np.ndarray] = {}
     with source.open() as file, open_archive(file, "NPZ archive") as archive:
         members = archive.infolist()
@@ -78,10 +70,10 @@ def read_npz(source: Source, limits: Limits, progress: Progress | None = None) -
         for done, member in enumerate(members, 1):
             name = member.filename.removesuffix(".npy")
             with refuse_damage("NPZ archive"), archive.open(member) as content:
-                arrays[name] = read_array(content, member.file_size, limits, f"array {name!r}")  # type: ignore[arg-type]
+                arrays[name] = read_array(content, limits, f"array {name!r}")
             if progress is not None:
                 progress(done / len(members), "reading")
-    return _table_of_arrays(arrays, "npz")
+    return _read_arrays(arrays, "npz")
 
 
 def _check_members(members: list[zipfile.ZipInfo], source: Source, limits: Limits) -> None:
@@ -107,28 +99,25 @@ def _text_of(array: np.ndarray, name: str) -> np.ndarray:
     return array.astype(object)
 
 
-def _table_of_arrays(arrays: dict[str, np.ndarray], format: str) -> Table:
-    columns: dict[str, np.ndarray] = {}
-    matrices: dict[str, np.ndarray] = {}
+def _read_arrays(arrays: Mapping[str, np.ndarray], format: str) -> Table:
+    made: dict[str, np.ndarray] = {}
     for name, array in arrays.items():
+        if array.ndim != 2 or array.shape[1] == 1:
+            array = array.ravel()
         if array.dtype.kind in "US":
-            text = _text_of(array.ravel(), name)
-            if array.ndim == 2 and array.shape[1] != 1:
-                matrices[name] = text.reshape(array.shape)
-            else:
-                columns[name] = text
-        elif array.ndim == 2 and array.shape[1] != 1:
-            matrices[name] = np.ascontiguousarray(as_numbers(array))
-        else:
-            columns[name] = as_numbers(array.ravel()) if array.dtype.kind == "f" else array.ravel()
-    return Table(format, *numbers_of(*ranked_matrices(columns, matrices)))
+            array = _text_of(array.ravel(), name).reshape(array.shape)
+        elif array.ndim == 2 or array.dtype.kind == "f":
+            array = np.ascontiguousarray(as_numbers(array))
+        made[name] = array
+    return table_of_arrays(made, format)
 
 
-def numbers_of(
-    columns: dict[str, np.ndarray], matrices: dict[str, np.ndarray]
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Return columns and matrices of numbers; matrices of text become columns."""
+def table_of_arrays(arrays: Mapping[str, np.ndarray], format: str) -> Table:
+    """Return a table of arrays, (n,) or (n, m), without ranked classes; matrices of text become columns."""
+    table = Table.of(format, arrays)
+    columns, matrices = ranked_matrices(dict(table.columns), dict(table.matrices))
     for name, matrix in matrices.items():
         if matrix.dtype == object:
             columns = columns | {f"{name}[{j}]": matrix[:, j] for j in range(matrix.shape[1])}
-    return columns, {name: matrix for name, matrix in matrices.items() if matrix.dtype != object}
+    numbers = {name: as_numbers(matrix) for name, matrix in matrices.items() if matrix.dtype != object}
+    return Table(format, columns, numbers)

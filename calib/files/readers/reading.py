@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,13 +15,13 @@ import pyarrow as pa
 
 from calib.base.exceptions import InputError
 from calib.data.validation import n_axes, plain
-from calib.files.readers.arrow import gives_batches, read_feather, read_parquet, table_of_stream
+from calib.files.readers.arrow import read_feather, read_parquet, table_of_batches
 from calib.files.readers.json import read_json, table_of_lists
 from calib.files.readers.long_format import wide
-from calib.files.readers.nested import as_json, lists_in_texts, ranked_matrices, writes_lists
-from calib.files.readers.numpy import numbers_of, read_npy, read_npz
-from calib.files.readers.source import Limits, Progress, Source, open_source
-from calib.files.readers.tables import Table, as_numbers, frozen, table_from_frame
+from calib.files.readers.nested import as_json, lists_in_texts, writes_lists
+from calib.files.readers.numpy import read_npy, read_npz, table_of_arrays
+from calib.files.readers.source import Limits, Progress, Source, open_source, whole
+from calib.files.readers.tables import Table, frozen, table_from_frame
 from calib.files.readers.text import read_delimited
 
 NPY_MAGIC = b"\x93NUMPY"
@@ -78,6 +79,8 @@ def read_table(
     if chosen not in _READERS:
         raise InputError(f"format must be one of {', '.join(_READERS)}; got {format!r}")
     with refuse_unreadable(opened.name, chosen):
+        if chosen in ("npy", "npz") and opened.head(2) == b"\x1f\x8b":
+            opened = open_source(whole(opened, limits), limits)
         read = partial(read_json, unwrap=unwrap) if chosen == "json" else _READERS[chosen]
         table = read(opened, limits, progress)
         if unwrap is None:
@@ -114,8 +117,11 @@ def table_from(data: Any, limits: Limits | None = None, progress: Progress | Non
             lists = {str(name): [as_json(cell) for cell in data[name]] for name in data}
             return wide(table_of_lists(lists, "frame", limits), limits)
         return wide(_with_lists(table_from_frame(data), limits), limits)
-    if gives_batches(data):
-        return wide(_with_lists(table_of_stream(data, limits, progress), limits), limits)
+    if hasattr(data, "__arrow_c_stream__") and (hasattr(data, "columns") or hasattr(data, "schema")):
+        with refuse_unreadable(type(data).__name__, "batches of Arrow"):
+            stream = pa.RecordBatchReader.from_stream(data)
+            table = table_of_batches(stream.schema, stream, "frame", limits, progress)
+            return wide(_with_lists(table, limits), limits)
     if isinstance(data, Mapping):
         if any(_is_nested(values) and _is_ragged(values) for values in data.values()):
             lists = {str(name): [as_json(cell) for cell in values] for name, values in data.items()}
@@ -124,13 +130,10 @@ def table_from(data: Any, limits: Limits | None = None, progress: Progress | Non
         for name, array in arrays.items():
             if n_axes(array) > 2:
                 raise InputError(f"{name!r} has shape {array.shape}; one or two dimensions are needed")
-        text = {name: a.astype(object) for name, a in arrays.items() if a.dtype.kind in "USO"}
-        columns = {name: text.get(name, a).reshape(-1) for name, a in arrays.items() if n_axes(a) == 1}
-        matrices = {name: text.get(name, a) for name, a in arrays.items() if n_axes(a) == 2}
-        columns, matrices = numbers_of(*ranked_matrices(columns, matrices))
-        if matrices:
-            return Table("npz", columns, {name: as_numbers(a) for name, a in matrices.items()})
-        return wide(Table("frame", columns), limits)
+            text = array.astype(object) if array.dtype.kind in "USO" else array
+            arrays[name] = text.reshape(-1) if n_axes(array) == 1 else text
+        table = table_of_arrays(arrays, "npz")
+        return table if table.matrices else wide(replace(table, format="frame"), limits)
     if isinstance(data, (Table, str, bytes, bytearray, os.PathLike)) or hasattr(data, "read"):
         return read_table(data, limits=limits, progress=progress)
     return None

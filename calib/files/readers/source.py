@@ -1,4 +1,4 @@
-"""Sources of files, gzip included, and the limits within which they are read."""
+"""Sources of files, gzip and zip archives included, and the limits within which they are read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import gzip
 import io
 import math
 import os
+import struct
 import time
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -14,10 +17,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from calib.base.exceptions import InputError
-from calib.files.readers.archives import refuse_damage
 
 #: Called with the share done (0..1) and a few words about the step.
 Progress = Callable[[float, str], None]
+#: What reading a damaged archive or compressed file raises.
+DAMAGED = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -203,3 +207,30 @@ def whole(source: Source, limits: Limits) -> bytes:
 
 def _size(n_bytes: int) -> str:
     return f"{n_bytes / 2**20:.4g} MiB"
+
+
+@contextmanager
+def refuse_damage(what: str) -> Iterator[None]:
+    """Turn errors of a damaged file into `InputError`; use this block around reading only."""
+    try:
+        yield
+    except InputError:
+        raise
+    except DAMAGED as error:
+        reason = " ".join(str(error).split())[:120]
+        raise InputError(f"the {what} is damaged or cut short ({reason}); copy it again") from None
+
+
+def open_archive(file: BinaryIO, what: str) -> zipfile.ZipFile:
+    """Open a zip archive; members must be stored or deflated, as NumPy and calib write them."""
+    with refuse_damage(what):
+        archive = zipfile.ZipFile(file)
+    for member in archive.infolist():
+        if member.comment:  # NumPy and calib write none: a damaged length lets it swallow the next member
+            raise InputError(f"the {what} is damaged ({member.filename[:60]!r} has a comment); copy it again")
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise InputError(
+                f"the {what} holds {member.filename[:60]!r}, compressed by method {member.compress_type}; "
+                "members must be stored or deflated: save the file again"
+            )
+    return archive

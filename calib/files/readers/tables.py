@@ -42,6 +42,14 @@ class Table:
                 object.__setattr__(self, part, named)
             object.__setattr__(self, "ignored", tuple(map(one_line, self.ignored)))
 
+    @classmethod
+    def of(cls, format: str, arrays: Mapping[str, np.ndarray], ignored: tuple[str, ...] = ()) -> Table:
+        """Return a table of arrays of one and two dimensions."""
+        columns, matrices = (
+            {name: values for name, values in arrays.items() if values.ndim == axes} for axes in (1, 2)
+        )
+        return cls(format, columns, matrices, ignored)
+
     @property
     def tabular(self) -> bool:
         """Whether all columns and matrices have the same rows; arrays of NPZ files may not."""
@@ -170,14 +178,9 @@ def whole_column(values: Sequence[int | None]) -> np.ndarray:
     present = [value for value in values if value is not None]
     if len(present) == len(values) and all(abs(value) < 2**63 for value in present):
         return np.array(values, dtype=np.int64)
-    if _beyond_floats(present):
+    if any(abs(value) > 2**53 for value in present):  # beyond, float64 does not hold each of them
         return as_text(values)
     return np.array([np.nan if value is None else float(value) for value in values])
-
-
-def _beyond_floats(values: Sequence[int]) -> bool:
-    """Whether an integer is above 2**53, where float64 no longer holds each of them."""
-    return any(abs(value) > 2**53 for value in values)
 
 
 def as_text(values: Sequence[Any]) -> np.ndarray:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import codecs
 import contextlib
 import csv
+import io
 import re
 import threading
 import weakref
 from dataclasses import dataclass, replace
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from calib.base.exceptions import InputError
+from calib.files.readers.arrow import column_values
 from calib.files.readers.source import Expander, Limits, Progress, Source
 from calib.files.readers.tables import Table, check_distinct, one_line
 
@@ -28,13 +30,10 @@ HEAD = 4 << 20
 SNIFFED_CELLS = 100_000
 DELIMITERS = ",;\t| :^~#&\x1f\x01"
 NULLS = ["", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "NAN", "null", "NULL", "None", "#N/A", "<NA>"]
-#: A line with its end: the first lines are wanted of megabytes.
-LINES = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.IGNORECASE)
 #: By decimal sign, cells in which the other sign may separate thousands: 1,234 is 1234 or 1.234.
 THOUSANDS = {
-    mark: re.compile(rf"[+-]?[1-9]\d{{0,2}}(\{other}\d{{3}})+\s*%?", re.ASCII)
-    for mark, other in ((".", ","), (",", "."))
+    mark: rf"^[+-]?[1-9]\d{{0,2}}(\{other}\d{{3}})+\s*%?$" for mark, other in ((".", ","), (",", "."))
 }
 #: Seconds to wait until pyarrow lets go of a file; it takes less than a millisecond.
 LONGEST_WAIT = 2.0
@@ -74,21 +73,21 @@ class TrimmedText(Expander):
         return b""
 
 
-def read_delimited(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
+def read_delimited(
+    source: Source, limits: Limits, progress: Progress | None = None, dialect: Dialect | None = None
+) -> Table:
     """Read delimited text with any delimiter, decimal sign, BOM and quoting, gzipped or not."""
-    with source.expanded(limits) as file:
-        dialect = dialect_of(file.read(HEAD), source.name)
-    limits.check_columns(len(dialect.names))
-    return _read(source, limits, dialect, progress)
-
-
-def _read(source: Source, limits: Limits, dialect: Dialect, progress: Progress | None) -> Table:
+    if dialect is None:
+        with source.expanded(limits) as file:
+            dialect = dialect_of(file.read(HEAD), source.name)
+        limits.check_columns(len(dialect.names))
     try:
         return _columns(source, limits, dialect, progress)
     except pa.ArrowInvalid as error:
         if "conversion error" in str(error):
             # A column that looked numeric is not: read all as text, then convert column by column.
-            return _read(source, limits, replace(dialect, numeric=(False,) * len(dialect.names)), progress)
+            as_text = replace(dialect, numeric=(False,) * len(dialect.names))
+            return read_delimited(source, limits, progress, as_text)
         if "straddling object" in str(error):
             raise InputError(
                 f"a line is longer than {BLOCK >> 20} MiB, or a quote is opened and never closed; "
@@ -141,11 +140,9 @@ def _sniff(text: str, encoding: str) -> Dialect:
     rows = rows[: max(20, SNIFFED_CELLS // len(rows[0]))]
     body = rows[1:] or rows
     cells = [cell for row in body[:50] for cell in row]
-    commas = sum(
-        "," in cell and _is_number(cell) and not THOUSANDS["."].fullmatch(cell.strip()) for cell in cells
-    )
-    points = sum("." in cell and _is_number(cell) for cell in cells)
-    decimal = "," if commas > points else "."
+    numbers = [cell.strip() for cell in cells if _is_number(cell)]
+    commas = sum("," in cell and not re.match(THOUSANDS["."], cell, re.ASCII) for cell in numbers)
+    decimal = "," if commas > sum("." in cell for cell in numbers) else "."
     header = _has_header(rows)
     names = [one_line(cell).strip() for cell in rows[0]] if header else [str(j) for j in range(len(rows[0]))]
     if header:
@@ -155,12 +152,10 @@ def _sniff(text: str, encoding: str) -> Dialect:
         body = rows[1:]
         if not body:
             raise InputError("the file has a header but no rows")
+        before = [name for name in names if name]
         width = max(map(len, body))
-        if [*filter(None, names)][-1:] == ["distribution"] and width > names.index(
-            "distribution"
-        ) + 1:  # Weka
-            names = names[: names.index("distribution")]
-            names += [f"probability_{k + 1}" for k in range(width - len(names))]
+        if before[-1:] == ["distribution"] and width > (at := names.index("distribution")) + 1:  # Weka
+            names = names[:at] + [f"probability_{k + 1}" for k in range(width - at)]
     numeric = tuple(all(_is_number(row[j]) for row in body if j < len(row)) for j in range(len(names)))
     skipped = bool(match) + comments.count("\n") + (through_first if header else 0)
     return Dialect(encoding, delimiter, decimal, tuple(names), skipped, numeric)
@@ -178,7 +173,7 @@ def _comments(text: str) -> str:
 def _records(text: str, delimiter: str, most: int) -> tuple[list[list[str]], int]:
     """First rows that are not blank, and the number of lines through the first of them."""
     csv.field_size_limit(HEAD)
-    reader = csv.reader((line[0] for line in LINES.finditer(text)), delimiter=delimiter)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     rows: list[list[str]] = []
     through_first = 0
     try:
@@ -218,37 +213,35 @@ def _has_header(rows: list[list[str]]) -> bool:
     if any(cell and not _is_number(cell) for cell in first):
         return True
     # Names such as 0, 1, 2 or 1, 10, 2: a run of distinct integers over rows that are not.
-    if not all(cell.isdigit() for cell in first if cell) or len(rows) < 2:
-        return False
-    codes = sorted(int(cell) for cell in first if cell)
-    run = len(codes) > 1 and codes in (list(range(len(codes))), list(range(1, len(codes) + 1)))
+    codes = sorted(int(cell) if cell.isdigit() else -1 for cell in first if cell)
+    run = len(codes) > 1 and codes[0] in (0, 1) and codes == [*range(codes[0], codes[0] + len(codes))]
     return run and any(not cell.strip().lstrip("+-").isdigit() for row in rows[1:] for cell in row)
 
 
 def _columns(source: Source, limits: Limits, dialect: Dialect, progress: Progress | None) -> Table:
     # Positions as names inside pyarrow: real names may hold anything.
     kinds = {str(j): pa.float64() if number else pa.string() for j, number in enumerate(dialect.numeric)}
-    options: dict[str, Any] = {
-        "read_options": pa_csv.ReadOptions(
+    options = (
+        pa_csv.ReadOptions(
             column_names=list(kinds),
             skip_rows=dialect.skipped,
             encoding=dialect.encoding,
             block_size=BLOCK if len(kinds) < MANY_COLUMNS else WIDE * BLOCK,
         ),
-        "parse_options": pa_csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
-        "convert_options": pa_csv.ConvertOptions(
+        pa_csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
+        pa_csv.ConvertOptions(
             column_types=kinds,
             null_values=NULLS,
             decimal_point=dialect.decimal if dialect.decimal != dialect.delimiter else ".",
         ),
-    }
+    )
     batches: list[pa.RecordBatch] = []
     n_rows = 0
     with source.open() as file:
         lines = TrimmedText(file, source.size, limits)
         let_go = threading.Event()
         weakref.finalize(lines, let_go.set)
-        for batch in pa_csv.open_csv(lines, **options):
+        for batch in pa_csv.open_csv(lines, *options):
             n_rows += batch.num_rows
             limits.check_rows(n_rows)
             limits.check_expanded(n_rows * len(kinds) * 8, source.size)
@@ -271,7 +264,7 @@ def _text_or_numbers(column: pa.ChunkedArray, decimal: str, name: str) -> np.nda
     """Numbers if every cell is one (percent signs and decimal commas are understood), else text."""
     if name.startswith("probability_"):  # Weka marks the highest
         column = pc.utf8_ltrim(column, characters="*")
-    sample = [str(v).strip() for v in column.slice(0, 50).to_pylist() if v is not None]
+    sample = [cell.strip() for cell in column.slice(0, 50).to_pylist() if cell is not None]
     if sample and all(_is_number(cell.removesuffix("%")) for cell in sample):
         trimmed = pc.utf8_rtrim(pc.utf8_trim_whitespace(column), characters="%")
         digits = pc.replace_substring(pc.utf8_trim_whitespace(trimmed), pattern=",", replacement=".")
@@ -280,22 +273,16 @@ def _text_or_numbers(column: pa.ChunkedArray, decimal: str, name: str) -> np.nda
         if (pc.max(pc.utf8_length(digits)).as_py() or 0) <= 25:
             with contextlib.suppress(pa.ArrowInvalid):
                 return pc.if_else(missing, pa.scalar(None, pa.string()), digits).cast(pa.float64()).to_numpy()
-    coded = column.combine_chunks().dictionary_encode()
-    coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
-    values = np.array([*coded.dictionary.to_pylist(), ""], dtype=object)
-    codes = coded.indices.fill_null(len(values) - 1).to_numpy(zero_copy_only=False)
-    return values[codes]
+    return np.asarray(column_values(column.dictionary_encode().combine_chunks()))
 
 
 def _refuse_thousands(column: pa.ChunkedArray, decimal: str, name: str) -> None:
     """Refuse a cell such as "1,234" in a file of decimal points: it is 1234 or 1.234."""
-    other = "," if decimal == "." else "."
-    with_mark = column.filter(pc.match_substring(column, other).fill_null(False))
-    for cell in pc.unique(with_mark).to_pylist():
-        if THOUSANDS[decimal].fullmatch(cell.strip()):
-            row = pc.index(column, pa.scalar(cell, pa.string())).as_py()
-            raise InputError(
-                f"column {name[:60]!r} holds {cell.strip()!r} in row {row}, which is thousands or has a "
-                f"decimal {'comma' if other == ',' else 'point'}; write it without marks between thousands, "
-                f"and with {decimal!r} for the decimals"
-            )
+    matches = pc.match_substring_regex(pc.utf8_trim_whitespace(column), pattern=THOUSANDS[decimal])
+    if (row := pc.index(matches, True).as_py()) >= 0:
+        kind = "comma" if decimal == "." else "point"
+        raise InputError(
+            f"column {name[:60]!r} holds {column[row].as_py().strip()!r} in row {row}, which is thousands or "
+            f"has a decimal {kind}; write it without marks between thousands, and with {decimal!r} for the "
+            "decimals"
+        )

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from typing import Any
 
-import numpy as np
 import pandas as pd
 
 #: Starts of cells that spreadsheets run as formulas (OWASP, "CSV injection"), also in full-width signs.
@@ -28,27 +24,12 @@ def write_csv(frame: pd.DataFrame) -> bytes:
     >>> [neutral(text) for text in ("\uff1dcmd()", "|calc", "%0A", "5 %", "-1")]
     ["'\uff1dcmd()", "'|calc", "'%0A", '5 %', '-1']
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([neutral(str(name)) for name in frame.columns])
-    writer.writerows(zip(*(_cells(frame.iloc[:, j]) for j in range(frame.shape[1])), strict=True))
-    return text.getvalue().encode()
-
-
-def _cells(column: pd.Series) -> list[Any]:
-    kind, cells = column.dtype.kind, column.tolist()
-    if kind in "iub" and isinstance(column.dtype, np.dtype):
-        return cells
-    if column.dtype == np.float64:
-        return ["" if cell != cell else cell for cell in cells]
-    if column.dtype == np.float32:  # the shortest digits that read back to the same 4 bytes
-        cells = column.to_numpy().astype(str).tolist()
-    if kind in "mM":
-        return column.astype(str).where(column.notna(), "").tolist()
-    if kind != "f":
-        neutral_of = {value: neutral(value) for value in column.unique() if isinstance(value, str)}
-        cells = [neutral_of[cell] if isinstance(cell, str) else cell for cell in cells]
-    return ["" if missing else cell for cell, missing in zip(cells, column.isna().tolist(), strict=True)]
+    columns = {j: frame.iloc[:, j] for j in range(frame.shape[1])}
+    for j, column in columns.items():
+        if column.dtype.kind not in "iubfmM":
+            columns[j] = column.map(lambda cell: neutral(cell) if isinstance(cell, str) else cell)
+    table = pd.DataFrame(columns, index=frame.index).set_axis([neutral(str(name)) for name in frame], axis=1)
+    return table.to_csv(index=False, lineterminator="\n").encode()
 
 
 def neutral(text: str) -> str:

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO
 
 from calib.base.exceptions import CalibratorFileError
-from calib.files.readers.archives import refuse_damage
-from calib.files.readers.source import Limits
+from calib.files.readers.source import Limits, refuse_damage
 from calib.files.saved.document import memory_of_json, most_memory
 from calib.files.saved.fields import Scalar, Sizes, free_text
 

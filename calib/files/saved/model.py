@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from calib.base.exceptions import CalibratorFileError, InputError, not_installed
 from calib.base.outputs import write_whole
 from calib.calibrators.calibrated_model import RESPONSES, CalibratedModel, FittedPair
-from calib.files.readers.archives import open_archive
-from calib.files.readers.source import Limits, open_source
+from calib.files.readers.source import Limits, open_archive, open_source
 from calib.files.saved.document import dumps, loads, parse
 from calib.files.saved.fields import ANY, Listed, Record, choice, naming_file, real, whole
 from calib.files.saved.members import Members, packed

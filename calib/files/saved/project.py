@@ -33,7 +33,7 @@ from calib.files.readers.arrow import read_parquet
 from calib.files.readers.numpy import read_array
 from calib.files.readers.reading import refuse_unreadable
 from calib.files.readers.roles import Choice, Roles
-from calib.files.readers.source import Limits, Source, open_source
+from calib.files.readers.source import Limits, Source, open_archive, open_source
 from calib.files.readers.tables import check_distinct, frozen
 from calib.files.saved.document import (
     DATE,
@@ -494,7 +494,7 @@ def _decoded(members: Members) -> dict[str, Any]:
         members.tighten()
     found = _manifest(members, document["version"]).decode(document, "", {})
     if (truth := found["truth"]) is not None:
-        array = read_array(io.BytesIO(truth), len(truth), members.limits, "truth")
+        array = read_array(io.BytesIO(truth), members.limits, "truth")
         found["truth"] = as_scores(array, ndim=1, what="truth")
     models = {name: FurtherModel(**_fitted(model)) for name, model in _by_name(found["models"]).items()}
     held = {field.name: found[field.name] for field in fields(Project) if field.name in found}

@@ -1,25 +1,31 @@
-"""What the pages of a Parquet file expand to, read without pyarrow.
+"""What Parquet and Arrow files expand to, read without pyarrow.
 
-pyarrow decodes what the pages hold, also if the footer states less, and it ends the whole process if the
-description of a column is damaged. Footer and page headers are Thrift structures in the compact protocol
-(parquet.thrift, FileMetaData and PageHeader).
+pyarrow decodes what the pages of a Parquet file hold, also if the footer states less, and it ends the whole
+process if the description of a column is damaged. Footer and page headers are Thrift structures in the
+compact protocol (parquet.thrift). For Arrow it allocates any size that a message states in its flatbuffer
+(Message.fbs).
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from typing import Any
 
+import pyarrow as pa
+
 from calib.base.exceptions import InputError
 
-MAGIC = b"PAR1"
 #: Types of the compact protocol.
-TRUE, FALSE, BYTE, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = 1, 2, 3, 7, 8, 9, 10, 11, 12
+TRUE, FALSE, BYTE, DOUBLE, BINARY, LIST, STRUCT = 1, 2, 3, 7, 8, 9, 12
+INTEGERS = (4, 5, 6)
 #: Fields on the way, of FileMetaData, RowGroup, ColumnChunk and ColumnMetaData: sizes and offsets of pages.
 ROW_GROUPS, COLUMNS, META_DATA = 4, 1, 3
 CHUNK_VALUES, CHUNK_BYTES, DATA_PAGE, DICTIONARY_PAGE = 5, 7, 9, 11
 #: Fields of PageHeader, whose two kinds of data pages state their values, and of these kinds.
 EXPANDED_BYTES, PAGE_BYTES, DATA_HEADERS, PAGE_VALUES = 2, 3, (5, 8), 1
+#: Messages of Arrow that hold buffers.
+DICTIONARY, RECORDS = 2, 3
 
 
 def size_of_pages(data: bytes) -> int:
@@ -28,7 +34,7 @@ def size_of_pages(data: bytes) -> int:
     Each member of a list is a value.
     """
     size = int.from_bytes(data[-8:-4], "little")
-    if not data.endswith(MAGIC) or size + 8 > len(data):
+    if not data.endswith(b"PAR1") or size + 8 > len(data):
         raise InputError("the Parquet file is cut short: its end is missing; copy it again")
     content = memoryview(data)
     try:
@@ -59,7 +65,7 @@ def _pages(content: memoryview, chunk: dict[int, Any]) -> Iterator[tuple[int, in
 
 
 class _Thrift:
-    """Reader of structures in the compact protocol: fields by number; texts are left out."""
+    """Reader of structures in the compact protocol: fields by number; texts and truth values are left out."""
 
     def __init__(self, data: memoryview, at: int) -> None:
         self.data, self.at = data, at
@@ -85,24 +91,79 @@ class _Thrift:
         number = 0
         while head := self.byte():
             number = number + (head >> 4) if head >> 4 else self.integer()
-            fields[number] = head & 15 == TRUE if head & 15 in (TRUE, FALSE) else self.value(head & 15)
+            fields[number] = None if head & 15 in (TRUE, FALSE) else self.value(head & 15)
         return fields
 
     def value(self, kind: int) -> Any:
+        if kind in INTEGERS:
+            return self.integer()
         if kind == STRUCT:
             return self.struct()
-        if kind in (LIST, SET):
+        if kind == LIST:
             head = self.byte()
             size = head >> 4 if head >> 4 < 15 else self.varint()
+            if size > len(self.data):
+                raise IndexError(size)
             return [self.value(head & 15) for _ in range(size)]
-        if kind == MAP:
-            size = self.varint()
-            kinds = self.byte() if size else 0
-            return [(self.value(kinds >> 4), self.value(kinds & 15)) for _ in range(size)]
         if kind in (TRUE, FALSE, BYTE):
             return self.byte()
-        if kind in (DOUBLE, BINARY):
-            size = 8 if kind == DOUBLE else self.varint()
-            self.at += size
-            return None
-        return self.integer()
+        if kind not in (DOUBLE, BINARY):  # Parquet has neither sets nor maps
+            raise IndexError(kind)
+        size = 8 if kind == DOUBLE else self.varint()
+        self.at += size
+        return None
+
+
+def size_of_message(message: pa.Message) -> int:
+    """Return the decompressed size of the buffers of one message of an Arrow file, in bytes."""
+    metadata, body = memoryview(message.metadata), memoryview(message.body or b"")
+    try:
+        root = _u32(metadata, 0)
+        kind = _field(metadata, root, 1)
+        if kind is None or metadata[kind] not in (DICTIONARY, RECORDS):
+            return len(metadata)
+        batch = _pointed(metadata, root, 2)
+        if metadata[kind] == DICTIONARY:
+            batch = _pointed(metadata, batch, 1)
+        return _batch_size(metadata, batch, body)
+    except (struct.error, IndexError):
+        raise InputError("the metadata of the Arrow file is damaged; write the file again") from None
+
+
+def _batch_size(metadata: memoryview, batch: int, body: memoryview) -> int:
+    if _field(metadata, batch, 2) is None:
+        return 0
+    buffers = _pointed(metadata, batch, 2)
+    compressed = _field(metadata, batch, 3) is not None
+    total = 0
+    for k in range(_u32(metadata, buffers)):
+        offset, length = struct.unpack_from("<qq", metadata, buffers + 4 + 16 * k)
+        if offset < 0 or length < 0 or offset + length > len(body):
+            raise InputError("a buffer of the Arrow file lies outside the file; write the file again")
+        expanded = struct.unpack_from("<q", body, offset)[0] if compressed and length >= 8 else -1
+        total += max(expanded, length)
+    return total
+
+
+def _u32(data: memoryview, at: int) -> int:
+    if at < 0:
+        raise IndexError(at)
+    return struct.unpack_from("<I", data, at)[0]
+
+
+def _field(data: memoryview, table: int, index: int) -> int | None:
+    """Position of a field in a flatbuffer table; None if the field has its default."""
+    vtable = table - struct.unpack_from("<i", data, table)[0]
+    if vtable < 0:
+        raise IndexError(vtable)
+    size = struct.unpack_from("<H", data, vtable)[0]
+    slot = 4 + 2 * index
+    offset = struct.unpack_from("<H", data, vtable + slot)[0] if slot + 2 <= size else 0
+    return table + offset if offset else None
+
+
+def _pointed(data: memoryview, table: int, index: int) -> int:
+    at = _field(data, table, index)
+    if at is None:
+        raise IndexError(index)
+    return at + _u32(data, at)
