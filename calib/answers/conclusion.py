@@ -15,7 +15,7 @@ from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
 from calib.base.results import Result, parts
 from calib.data.defaults import FDR, LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
-from calib.data.kinds import KINDS, needs_rows, without_weights
+from calib.data.kinds import KINDS, needs_equal_rows, needs_rows
 from calib.data.notions import TOP_NOTIONS, Strategy
 from calib.data.predictions import Scores, Values
 from calib.data.validation import check_count, check_level, check_share
@@ -185,7 +185,7 @@ def with_whole_vectors(tests: NoiseTests, evidence: Evidence, random_state: int 
     if not isinstance(evidence, Rows) or "vector" not in KINDS[evidence.kind].has:
         return tests
     if evidence.is_weighted:
-        return replace(tests, missing=(*tests.missing, without_weights(KINDS[evidence.kind])))
+        return replace(tests, missing=(*tests.missing, needs_equal_rows("The kernel test of whole vectors")))
     found = calibration_tests(evidence, random_state=random_state, tests=["skce"])
     kernel = BinlessTest(found[0]) if found else None
     return replace(tests, without_bins=replace(tests.without_bins, skce=kernel))

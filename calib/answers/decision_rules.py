@@ -11,8 +11,6 @@ import pandas as pd
 from scipy.special import betaincinv
 
 from calib.answers.calibrated import used_words
-from calib.answers.event_rules import EventRule
-from calib.answers.fitted_rows import used_words
 from calib.answers.promises import (
     STARTS,
     ThresholdSearch,

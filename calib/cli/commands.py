@@ -28,17 +28,13 @@ from calib.answers.conclusion import (
     conclude,
     with_whole_vectors,
 )
-from calib.answers.confirmation import Verdict, confirm_choice
 from calib.answers.cuts import MOST_CODES, Cut, cut_column, parse_cuts
 from calib.answers.decision_rules import ActionCounts, DecisionRule, EventRule, RuleEffect
 from calib.answers.decision_rules import decide as choose_rule
-from calib.answers.event_rules import ActionCounts, EventRule
-from calib.answers.folds import FoldNumber, fold_errors, fold_texts
 from calib.answers.gate import GateResult, gate_of_judge
 from calib.answers.gate import gate as compare_with_limits
 from calib.answers.guarantee_cards import promise_of
 from calib.answers.metric_tables import BASE, HOW_SURE, FoldNumber, Metrics, fold_errors, fold_texts
-from calib.answers.noise_tests import BinlessTests, FloorNumbers, NoiseTests, with_whole_vectors
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
 from calib.base.results import parts

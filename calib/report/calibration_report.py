@@ -20,13 +20,12 @@ from sklearn.base import BaseEstimator
 
 import calib.diagrams as diagrams
 from calib.answers.calibrated import used_rows
-from calib.answers.centres import MIN_CENTRES, calibration_by_centre
 from calib.answers.conclusion import Conclusion, NoiseTests, conclude, with_whole_vectors
 from calib.answers.decision_curves import decision_curve
 from calib.answers.guarantee_cards import GuaranteeCard, guarantee_card
 from calib.answers.metric_tables import BASE, HOW_SURE, how_assessed, methods_of, metric_frame
 from calib.answers.model_tables import HOW_RANKED, ModelComparison, compare_methods, compare_models
-from calib.answers.risks import HOW_SURE_OF_EVENTS, risk
+from calib.answers.risks import HOW_SURE_OF_EVENTS, MIN_CENTRES, calibration_by_centre, risk
 from calib.answers.slice_tables import further_groups
 from calib.base.exceptions import InputError
 from calib.base.outputs import check_output, write_whole
@@ -247,7 +246,7 @@ def _event_words(about: ReportInput) -> str:
     if not about.examinations:
         return words
     fixes = (fix for found in about.examinations.values() for fix in found.fixes)
-    without = sum(fix.effect.rows[0] - fix.effect.rows[1] for fix in fixes if fix.code == "labels_missing")
+    without = sum(fix.rows[0] - fix.rows[1] for fix in fixes if fix.code == "labels_missing")
     return f"{words} Outcomes missing: {without:,} rows, left out."
 
 

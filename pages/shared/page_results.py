@@ -12,8 +12,6 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
-from calib.answers.confirmation import confirm_choice
-from calib.answers.costly_actions import choose_actions
 
 import calib
 from calib import Predictions, answers, diagrams, stats

@@ -16,9 +16,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
-from calib.answers.class_gaps import class_gaps
-from calib.answers.confirmation import confirm_choice
-from calib.answers.costly_actions import choose_actions
 from scipy.special import ndtr
 from sklearn.base import BaseEstimator
 

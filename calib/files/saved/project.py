@@ -28,7 +28,6 @@ from calib.data.kinds import KINDS
 from calib.data.notions import PerClass
 from calib.data.predictions import Announcement
 from calib.data.validation import as_scores
-from calib.files.readers.archives import open_archive
 from calib.files.readers.arrow import read_parquet
 from calib.files.readers.numpy import read_array
 from calib.files.readers.reading import refuse_unreadable
@@ -376,8 +375,8 @@ def earlier_rows_field(members: Members) -> Record:
 
     def array(name: str) -> np.ndarray:
         if name not in held:
-            with members.opened(name) as (file, size):
-                held[name] = read_array(file, size, members.limits, f"array {name!r}")
+            with members.opened(name) as (file, _):
+                held[name] = read_array(file, members.limits, f"array {name!r}")
         members.count_arrays(held[name].nbytes)
         held[name].flags.writeable = False
         return held[name]

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from calib.answers.confirmation import confirm_choice
-from calib.answers.costly_actions import choose_actions
 from sklearn.base import BaseEstimator
 
 import calib
