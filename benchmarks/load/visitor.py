@@ -40,7 +40,7 @@ def served(*options: str, root: Path = ROOT, **environment: str) -> Iterator[tup
     """Serve the app of a tree on a free port of 127.0.0.1; give its address and process id."""
     port = free_port()
     command = [sys.executable, "serve.py", f"--server.port={port}"]
-    command += ["--server.address=127.0.0.1", "--server.fileWatcherType=none", *options]
+    command += ["--server.address=127.0.0.1", *options]
     variables = {**os.environ, **environment}
     url = f"http://127.0.0.1:{port}"
     with subprocess.Popen(command, cwd=root, env=variables, stdout=subprocess.DEVNULL) as server:

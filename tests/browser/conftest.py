@@ -59,7 +59,7 @@ def serving(port: int) -> Iterator[str]:
     OUTPUT.mkdir(exist_ok=True)
     url = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
-    command += ["--server.address=127.0.0.1", "--server.fileWatcherType=none"]
+    command += ["--server.address=127.0.0.1"]
     with SERVER_LOG.open("w") as log, subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log) as server:
         try:
             deadline = time.monotonic() + 180
