@@ -685,7 +685,7 @@ def _confirmed(rows: Rows, before: np.ndarray, after: np.ndarray, unseen: np.nda
 def _changes(
     rows: Rows, before: np.ndarray, after: np.ndarray, unseen: np.ndarray, level: float = LEVEL
 ) -> list[list[PairedInterval]]:
-    """Return the changes of both scores from (2, n) losses to those of m methods, (m, 2, n)."""
+    """Return the changes of both scores from (2, n) losses to the (m, 2, n) losses of m methods."""
     return [
         paired_intervals_of(before[at], after[:, at], score, rows, level, unseen[:, at])
         for at, score in enumerate(SCORES)
