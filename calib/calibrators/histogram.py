@@ -111,10 +111,9 @@ class HistogramBinning(BinaryCalibrator):
 
     @property
     def cut_at_points(self) -> bool:
-        """Whether all edges are points that means leave out, as if no scores were equal.
+        """Whether every edge is a point that no bin's mean counts, and no other point equals an edge.
 
-        Bins then have their shares of unweighted points, and no other point has the score of an edge. The
-        guarantee is proved for such bins.
+        The guarantee is proved for such bins, of unweighted points.
         """
         if self.left_out_ is None or self.effective_ is not None:
             return False

@@ -402,7 +402,7 @@ def decide(
 def check_streamed(kind: str, class_wise: bool = False) -> None:
     if kind not in STREAMED:
         raise InputError(
-            f"sums describe {', '.join(KINDS[name].title for name in STREAMED)}; these rows are "
+            f"calib.scale takes {', '.join(KINDS[name].title for name in STREAMED)}; these rows are "
             f"{KINDS[kind].title}. Use calib.read on a part that fits into memory"
         )
     if class_wise and kind != "vectors":
