@@ -98,8 +98,8 @@ def test_from_drop_to_download(open_page, tmp_path):
     table = pd.DataFrame(example.evaluation.proba, columns=[f"p_{name}" for name in "0123456789"])
     table.assign(label=example.evaluation.labels).to_csv(tmp_path / "mine.csv", index=False)
     page = open_page("data")
-    tab_to(page, "Upload")
     with page.expect_file_chooser() as chooser:
+        tab_to(page, "Upload")  # asks the page, which has then learned to hand over its chooser
         page.keyboard.press("Enter")
     chooser.value.set_files(tmp_path / "mine.csv")
     page.get_by_text("mine.csv is on every page").wait_for()
