@@ -9,7 +9,7 @@ from pages.shared.address import drop_unusable, restore_settings, settled
 from pages.shared.door import ask_for_login
 from pages.shared.housekeeping import keep_house
 from pages.shared.needs import greyed, lacking
-from pages.shared.page_parts import keeping_session, log_error, resume, script
+from pages.shared.page_parts import keeping_session, load_again_if_older, log_error, resume, script
 from pages.shared.session import dataset, previous, settings_of, undo
 from pages.shared.widgets import literal
 from serve import ADDRESSES_ONLY, first_session, prepare, protection
@@ -64,12 +64,13 @@ def show() -> None:
     )
     st.logo("assets/logo.svg", icon_image="assets/icon.svg", size="large")
     st.html(Path("assets/style.css"))
+    load_again_if_older()
     ask_for_login()
     resume()
     st.html(script(), unsafe_allow_javascript=True)
     keep_house()
     drop_unusable()
-    st.button("Draw figures in the other theme", key="other-theme")  # pressed by assets/session.js
+    st.button("Run the page again", key="run-again")  # pressed by assets/session.js
     pages = {name: page(name, icon) for section in SECTIONS.values() for name, icon in section.items()}
     chosen = st.navigation(
         {section: [pages[name] for name in names] for section, names in SECTIONS.items()},

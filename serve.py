@@ -58,7 +58,7 @@ def headers() -> dict[str, str]:
     """Return the headers of every answer; CALIB_EMBEDDED_IN names pages that may show the app in a frame."""
     page = (Path(streamlit.__file__).parent / "static/index.html").read_text(encoding="utf-8")
     inline = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
-    inline.append((Path(__file__).parent / "assets/session.js").read_text(encoding="utf-8"))
+    inline += [file.read_text(encoding="utf-8") for file in (Path(__file__).parent / "assets").glob("*.js")]
     digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in inline]
     scripts = " ".join(f"'sha256-{digest}'" for digest in digests)
     frames = " ".join(["'self'", *words("CALIB_EMBEDDED_IN")])

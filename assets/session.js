@@ -4,7 +4,8 @@
 // A link asks before it ends an upload, whose file would be lost without a word.
 // On a narrow window the menu closes after a choice.
 // A number and its percent sign stay on one line.
-// Figures are drawn by the server: when the theme of the page changes, it is asked to draw them again.
+// Figures are drawn by the server: when the theme of the page changes, it is asked to draw them again. So it is
+// after a lost connection: a server that was restarted has lost what the page still shows, and says so.
 if (!window.calibSession) {
   window.calibSession = true;
   const push = history.pushState;
@@ -48,13 +49,14 @@ if (!window.calibSession) {
     setTimeout(() => document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click(), 100);
   });
   const app = document.querySelector("[data-testid=stApp]");
-  const theme = () => getComputedStyle(app).colorScheme;
-  let drawn = theme();
+  const look = () => [getComputedStyle(app).colorScheme, app.dataset.testConnectionState];
+  let [drawn, link] = look();
   new MutationObserver(() => {
-    if (theme() === drawn) return;
-    drawn = theme();
-    setTimeout(() => document.querySelector(".st-key-other-theme button")?.click(), 50);
-  }).observe(app, { attributeFilter: ["class"] });
+    const [theme, now] = look();
+    const again = theme !== drawn || (now === "CONNECTED" && link !== now);
+    [drawn, link] = [theme, now];
+    if (again) setTimeout(() => document.querySelector(".st-key-run-again button")?.click(), 50);
+  }).observe(app, { attributeFilter: ["class", "data-test-connection-state"] });
   const join = (node) => {
     const texts = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
     for (let text = node.nodeType === Node.TEXT_NODE ? node : texts.nextNode(); text; text = texts.nextNode()) {

@@ -27,6 +27,8 @@ from pages.shared.widgets import escaped
 Arguments = ParamSpec("Arguments")
 SCRIPT = Path("assets/session.js")
 COOKIE = "calib-tab"
+#: Names that a page sends when it connects: of the protocol, and a token; later also of its former session.
+FIRST_NAMES = 2
 #: Names in the session for what the user uploaded or made; settings are in the address.
 KEPT = (
     *("dataset", "methods", "fits", "previous", "notes", "addresses", "chosen", "opened"),
@@ -72,6 +74,17 @@ class Held(SimpleNamespace):
 
 
 _held: weakref.WeakValueDictionary[str, Held] = weakref.WeakValueDictionary()
+
+
+def load_again_if_older() -> None:
+    """Load a page again that is older than its session: the server was restarted, or ended the former one.
+
+    The browser still shows files that this session lacks. It names the former session when it connects again.
+    """
+    names = st.context.headers.get("Sec-WebSocket-Protocol", "").split(",")
+    if "tab" not in st.session_state and len(names) > FIRST_NAMES:
+        st.html(f"<script>{Path('assets/reload.js').read_text()}</script>", unsafe_allow_javascript=True)
+        st.stop()
 
 
 def resume() -> None:

@@ -54,18 +54,18 @@ def answers(url: str) -> bool:
 
 
 @contextmanager
-def serving(port: int) -> Iterator[str]:
-    """Run the app on a port; its log is test-output/server.log."""
+def serving(port: int, log_file: Path = SERVER_LOG) -> Iterator[str]:
+    """Run the app on a port; its log is test-output/server.log, or another file."""
     OUTPUT.mkdir(exist_ok=True)
     url = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
     command += ["--server.address=127.0.0.1"]
-    with SERVER_LOG.open("w") as log, subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log) as server:
+    with log_file.open("w") as log, subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log) as server:
         try:
             deadline = time.monotonic() + 180
-            while not answers(url) or " calib ready " not in SERVER_LOG.read_text():
+            while not answers(url) or " calib ready " not in log_file.read_text():
                 if server.poll() is not None or time.monotonic() > deadline:
-                    pytest.fail(f"the app did not start; it said: {SERVER_LOG.read_text()}")
+                    pytest.fail(f"the app did not start; it said: {log_file.read_text()}")
                 time.sleep(0.2)
             yield url
         finally:
