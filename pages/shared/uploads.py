@@ -80,7 +80,7 @@ def read_once(kind: str, file: File) -> Any:
     file_id, content = st.session_state.get(slot, (None, None))
     if file_id != file.file_id:
         with _reading(slot, file.file_id, [file]):
-            content = load(kind, file.getbuffer())
+            content = load(kind, file.getvalue())
             limits.check([content], held(), ADVICE, [file])
         st.session_state[slot] = file.file_id, content
     return content

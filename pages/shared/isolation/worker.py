@@ -132,14 +132,14 @@ def resident_bytes() -> int:
 
 def main(memory_bytes: int, seconds: int, niceness: int) -> None:
     """Do jobs until the input ends or the output is closed."""
-    with contextlib.suppress(BrokenPipeError, EOFError):
-        _work(memory_bytes, seconds, niceness)
-
-
-def _work(memory_bytes: int, seconds: int, niceness: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with its server
     # Own copies of the two pipes: whatever else prints goes to the log.
-    channel = Channel(os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"))
+    ends = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    with contextlib.suppress(BrokenPipeError, EOFError), ends[0], ends[1]:
+        _work(Channel(*ends), memory_bytes, seconds, niceness)
+
+
+def _work(channel: Channel, memory_bytes: int, seconds: int, niceness: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with its server
     os.dup2(2, 1)
     if niceness and hasattr(os, "nice"):
         os.nice(niceness)

@@ -93,7 +93,7 @@ def in_words(roles: Roles, *, labels_elsewhere: bool = False) -> str:
 
 
 def is_summary_file(file: File) -> bool:
-    return bytes(file.getbuffer()[:2]) == b"\x1f\x8b" and file.name.endswith(SUMMARY_ENDING)
+    return file.getvalue()[:2] == b"\x1f\x8b" and file.name.endswith(SUMMARY_ENDING)
 
 
 def show_summary(file: File) -> None:
