@@ -21,14 +21,12 @@ from typing import Any, ParamSpec
 import streamlit as st
 
 from calib import InputError
-from pages.shared.session import LOG, name_data_in_address, remember_address
+from pages.shared.session import DEFAULT_EXAMPLE, LOG, name_data_in_address, remember_address
 from pages.shared.widgets import escaped
 
 Arguments = ParamSpec("Arguments")
 SCRIPT = Path("assets/session.js")
 COOKIE = "calib-tab"
-#: Names that a page sends when it connects: of the protocol, and a token; later also of its former session.
-FIRST_NAMES = 2
 #: Names in the session for what the user uploaded or made; settings are in the address.
 KEPT = (
     *("dataset", "methods", "fits", "previous", "notes", "addresses", "chosen", "opened"),
@@ -81,8 +79,8 @@ def load_again_if_older() -> None:
 
     The browser still shows files that this session lacks. It names the former session when it connects again.
     """
-    names = st.context.headers.get("Sec-WebSocket-Protocol", "").split(",")
-    if "tab" not in st.session_state and len(names) > FIRST_NAMES:
+    sent = st.context.headers.get("Sec-WebSocket-Protocol", "").split(",")  # protocol, token, former session
+    if "tab" not in st.session_state and len(sent) == 3:
         st.html(f"<script>{Path('assets/reload.js').read_text()}</script>", unsafe_allow_javascript=True)
         st.stop()
 
@@ -112,8 +110,8 @@ def script() -> str:
 
 def _is_meant(former: Held) -> bool:
     """Whether the address is about the former session's data; a link to other data opens those."""
-    example = former.state["dataset"].example if "dataset" in former.state else None
-    return st.query_params.get("example") == example if example else "data" in st.query_params
+    named = None if "data" in st.query_params else st.query_params.get("example", DEFAULT_EXAMPLE)
+    return "dataset" in former.state and former.state["dataset"].example == named
 
 
 def _user() -> Any:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+from streamlit.runtime.context import ContextProxy
 from streamlit.testing.v1 import AppTest
+
+from pages.shared.page_parts import COOKIE
+from pages.shared.session import DEFAULT_EXAMPLE
+from tests.app.running import open_page, words
 
 
 def page():
@@ -29,3 +35,35 @@ def test_an_error_of_a_part_is_told_in_its_place():
     assert not app.exception
     assert [error.value for error in app.error] == [r"Not shown: no \`rows\`"]
     assert [item.value for item in app.markdown] == ["before it", "after it: {'Some page': {'bins': '7'}}"]
+
+
+@pytest.fixture
+def reopened(monkeypatch):
+    """Open an address in the tab that showed a page before."""
+
+    def opener(app, page, **query):
+        monkeypatch.setattr(ContextProxy, "cookies", {COOKIE: app.session_state["tab"]})
+        return open_page(page, patient=False, **query)
+
+    return opener
+
+
+def fitted(**query):
+    app = open_page("pages/views/repair.py", patient=False, **query)
+    app.selectbox(key="chosen").select("ETS").run()
+    assert "fitted" in app.query_params
+    return app
+
+
+@pytest.mark.parametrize("query", [{"example": "two-patients"}, {}])  # without one, the default example
+def test_a_reloaded_page_has_its_fitted_calibrators(reopened, query):
+    app = fitted(**query)
+    after = reopened(app, "pages/views/repair.py", **app.query_params)
+    assert "no longer on the server" not in words(after)
+    assert "ETS" in after.session_state["methods"]
+
+
+def test_a_link_to_other_data_opens_those(reopened):
+    app = fitted(example="two-patients")
+    assert reopened(app, "pages/views/data.py").session_state["dataset"].example == DEFAULT_EXAMPLE
+    assert "no longer on the server" in words(reopened(app, "pages/views/data.py", data="uploaded"))
