@@ -50,7 +50,7 @@ def test_each_user_learns_what_a_restart_lost(browser, tmp_path):
     with serving(port, tmp_path / "second.log"):
         for user, page in users.items():
             main = page.get_by_test_id("stMain")
-            expect(main).to_contain_text("no longer on the server", timeout=60_000)
+            expect(main).to_contain_text("no longer on the server", timeout=120_000)
             settled(page)
             for name in ROWS:  # nothing lost is claimed, and nobody sees another one's data
                 expect(main).not_to_contain_text(f"{name}.csv")
