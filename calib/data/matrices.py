@@ -9,10 +9,16 @@ from typing import Any
 import numpy as np
 
 from calib.base.exceptions import InputError
-from calib.base.parallel import BLOCK, map_row_blocks, map_threads, row_blocks
+from calib.base.parallel import map_row_blocks, map_threads, row_blocks
 
 #: Largest distance of a row's sum from 1; softmax in float16 over 1,000 classes misses by about 5e-4.
 ROW_SUM_TOLERANCE = 1e-3
+#: Whole numbers of the size of each float, and those of the bits of 1.0.
+BITS: dict[np.dtype, np.dtype] = {
+    np.dtype(np.float32): np.dtype(np.uint32),
+    np.dtype(np.float64): np.dtype(np.uint64),
+}
+ONE = {kind: np.ones(1, kind).view(bits)[0] for kind, bits in BITS.items()}
 #: Most columns for which the highest score is searched column by column, which is faster for short rows.
 NARROW = 24
 #: Rows of smaller calibrated scores count as zeros: histogram binning separates bins of value 0 by less.
@@ -23,27 +29,46 @@ LEAST_REST = 1e-300
 
 def highest(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Column of the highest score of each row of an (n, L) matrix, ties to the lowest, and that score."""
+    return highest_checked(scores)[:2]
+
+
+def highest_checked(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Return `highest`, and whether the same pass has shown that all scores are in [0, 1]."""
     n_columns = scores.shape[1]
     label = np.empty(len(scores), dtype=np.int64)
     top = np.empty(len(scores), dtype=scores.dtype)
     backwards = np.arange(n_columns, 0, -1, dtype=np.uint8)[:, None] if n_columns <= NARROW else None
 
-    def look(rows: slice) -> None:
-        if backwards is None:
-            block = np.ascontiguousarray(scores[rows])
-            label[rows] = block.argmax(axis=1)  # NaN if any is: it counts as highest
-            top[rows] = block[np.arange(len(block)), label[rows]]
-            return
-        columns = np.ascontiguousarray(scores[rows].T)
-        best = top[rows] = columns.max(axis=0)  # NaN if any is
-        is_highest = columns == best
-        if np.isnan(best).any():
-            is_highest |= np.isnan(columns)
-        label[rows] = n_columns - (is_highest.view(np.uint8) * backwards).max(axis=0)
+    def find_in_rows(block: np.ndarray, order: np.ndarray, place: np.ndarray, best: np.ndarray) -> None:
+        place[:] = order.argmax(axis=1)
+        best[:] = block[np.arange(len(block)), place]
 
-    # A block and its transposed copy share the cache.
-    map_threads(look, row_blocks(len(scores), n_columns, BLOCK // 2))
-    return label, top
+    def look(rows: slice) -> bool:
+        block, place, best = scores[rows], label[rows], top[rows]
+        if backwards is None:
+            find_in_rows(block, bits_of(np.ascontiguousarray(block)), place, best)
+        else:
+            columns = bits_of(np.ascontiguousarray(block.T))
+            highest_bits = columns.max(axis=0, out=bits_of(best))
+            place[:] = n_columns - ((columns == highest_bits).view(np.uint8) * backwards).max(axis=0)
+        if not (checked := are_shares(best)):
+            find_in_rows(block, block, place, best)  # NaN if any is: it counts as highest
+        return checked
+
+    return label, top, all(map_threads(look, row_blocks(len(scores), n_columns)))
+
+
+def bits_of(scores: np.ndarray) -> np.ndarray:
+    """Return floats as whole numbers of the same bits.
+
+    Floats of [0, 1] order like their bits; the bits of negative floats, -0.0 among them, and NaN are larger.
+    """
+    return scores.view(BITS[scores.dtype])
+
+
+def are_shares(scores: np.ndarray) -> bool:
+    """Return True if all floats are in [0, 1] and none is -0.0."""
+    return bool(bits_of(scores).max(initial=0) <= ONE[scores.dtype])
 
 
 def row_max(block: np.ndarray) -> np.ndarray:
@@ -132,7 +157,7 @@ def taken_over(array: np.ndarray) -> tuple[np.ndarray, bool]:
         block = matrix[rows]
         if not shared:
             np.copyto(block, array[rows])
-        if n_columns < 2 or not (block.min() >= 0.0 and block.max() <= 1.0):
+        if n_columns < 2 or not are_shares(block):
             return False
         sums = np.einsum("ij->i", block)
         return bool(max(sums.max() - 1.0, 1.0 - sums.min()) <= off)

@@ -45,6 +45,7 @@ from calib.data.validation import (
     binary_outcomes,
     check_order,
     check_share,
+    class_scores_and_highest,
     column_names,
     count_votes,
     has_texts,
@@ -939,14 +940,15 @@ def announced(scores: Values, y_true: Values | None = None, what: str = "scores"
         if y_true is not None:
             happened = binary_outcomes(label_codes(y_true, names), len(score)).astype(np.int64)
         return BinaryPrediction._of(score=score.view(), labels=happened, class_names=names)
-    matrix = as_class_scores(array, what)
+    matrix, top = class_scores_and_highest(array, what)
     if names is None:
         names = as_names(None, matrix.shape[1])
         if y_true is not None and texts and not set(texts) <= set(names):
             as_labels(y_true, *matrix.shape)
             names = texts
     codes = None if y_true is None else _as_codes(y_true, names, *matrix.shape).view()
-    return Predictions._of(proba=matrix.view(), labels=codes, class_names=names)
+    found = {} if top is None else {"_top": (read_only(top[0]), read_only(top[1]))}
+    return Predictions._of(proba=matrix.view(), labels=codes, class_names=names, **found)
 
 
 def names_given(scores: Any) -> tuple[str, ...] | None:

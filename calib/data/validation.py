@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_threads, row_blocks
+from calib.data.matrices import NARROW, are_shares, highest_checked
 
 #: Numbers, texts or times of rows: an array, list, series, frame or tensor.
 Values: TypeAlias = ArrayLike | pd.Series | pd.DataFrame
@@ -127,11 +128,15 @@ def check_order(labels: Any, scores: Any) -> None:
 
 def as_scores(values: Any, *, ndim: int, what: str) -> np.ndarray:
     """Return a finite float32 or float64 array (or column) with values in [0, 1], or raise `InputError`."""
-    array = as_floats(values, ndim=ndim, what=what, column=True)
+    return _in_unit_interval(as_floats(values, ndim=ndim, what=what, column=True), what)
+
+
+def _in_unit_interval(array: np.ndarray, what: str) -> np.ndarray:
     blocks = row_blocks(len(array), array[:1].size)
-    extremes = map_threads(lambda rows: (array[rows].min(), array[rows].max()), blocks)
-    low, high = extremes[0] if len(extremes) == 1 else (np.min(extremes), np.max(extremes))  # NaN if any is
-    if low >= 0.0 and high <= 1.0:
+    if all(map_threads(lambda rows: are_shares(array[rows]), blocks)):
+        return array
+    low, high = array.min(), array.max()  # NaN if any is
+    if low >= 0.0 and high <= 1.0:  # a score is -0.0
         return array
     if not (np.isfinite(low) and np.isfinite(high)):
         raise InputError(_not_finite(array, what))
@@ -145,13 +150,29 @@ def as_scores(values: Any, *, ndim: int, what: str) -> np.ndarray:
 
 
 def as_class_scores(values: Any, what: str) -> np.ndarray:
-    matrix = as_scores(values, ndim=2, what=what)
+    return _of_classes(as_floats(values, ndim=2, what=what), what)
+
+
+def _of_classes(floats: np.ndarray, what: str) -> np.ndarray:
+    matrix = _in_unit_interval(floats, what)
     if matrix.shape[1] < 2:
         raise InputError(
             f"{what} needs at least 2 columns, one per class; got {matrix.shape[1]}. "
             "For a binary score p pass the two columns [1 - p, p]."
         )
     return matrix
+
+
+def class_scores_and_highest(
+    values: Any, what: str
+) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray] | None]:
+    """Return `as_class_scores`, and `highest` if one pass finds both in the time of the check."""
+    matrix = as_floats(values, ndim=2, what=what)
+    if matrix.shape[1] > NARROW:
+        label, top, checked = highest_checked(matrix)
+        if checked:
+            return matrix, (label, top)
+    return _of_classes(matrix, what), None
 
 
 def check_columns(matrix: np.ndarray, n_classes: int) -> np.ndarray:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from calib import InputError, Predictions, TopLabelPrediction
 from calib.data.matrices import highest
+from calib.data.predictions import announced
 from calib.data.validation import as_labels, as_scores
 from tests import oracles
 
@@ -229,6 +230,23 @@ def test_highest_is_the_first_of_the_highest_of_any_numbers(seed, n_columns, dty
         label.tobytes(),
         top.tobytes(),
     ]
+
+
+@pytest.mark.parametrize("value", [np.nan, -np.inf, np.inf, -0.1, 1.1, -0.0, 1.0, 1.0 + 1e-7, 0.25])
+@pytest.mark.parametrize("n_columns", [3, 30])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scores_of_few_and_of_many_classes_are_checked(dtype, n_columns, value):
+    """Of many classes, one pass checks and finds the highest: it must refuse and cap as the check alone."""
+    matrix = np.full((4, n_columns), 0.25, dtype)
+    matrix[:, 1], matrix[2, n_columns - 1] = 0.5, value
+    if not -1e-9 <= value <= 1.0 + 1e-6:
+        with pytest.raises(InputError):
+            announced(matrix)
+        return
+    rows = announced(matrix)
+    assert rows.label.tolist() == matrix.argmax(axis=1).tolist()
+    assert rows.confidence.tolist() == [0.5, 0.5, min(max(float(dtype(value)), 0.5), 1.0), 0.5]
+    assert not rows.label.flags.writeable
 
 
 def test_fingerprint_sees_every_difference():
