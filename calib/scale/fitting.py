@@ -6,6 +6,7 @@ fixed cells, which shows the cells that can hold a cut; a second pass collects t
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -55,9 +56,21 @@ LEAST_BLOCK = 512
 NO_COUNTS = pd.DataFrame({"key": 0, "score": 0.0, "points": 0, "happened": 0}, index=[])
 
 
-def added_counts(counts: pd.DataFrame) -> pd.DataFrame:
-    """Add up `points`, and those that `happened`, of each `key` (a problem) and `score`, both ascending."""
-    return counts.groupby(["key", "score"], as_index=False).sum()
+def added_counts(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Add up `points`, and those that `happened`, of each `key` (a problem) and `score`, both ascending.
+
+    Sorting takes a tenth of the time of grouping by two columns.
+    """
+    counts = pd.concat(parts, ignore_index=True)
+    key, score = counts["key"].to_numpy(), counts["score"].to_numpy()
+    order = np.argsort(score)
+    short = key.astype(np.min_scalar_type(key.max(initial=0)))  # radix sort of at most 16 bits
+    order = order[np.argsort(short[order], kind="stable")]
+    key, score = key[order], score[order]
+    is_first = np.append(True, (key[1:] != key[:-1]) | (score[1:] != score[:-1]))
+    first = np.flatnonzero(is_first[: len(key)])
+    sums = {name: np.add.reduceat(counts[name].to_numpy()[order], first) for name in ("points", "happened")}
+    return pd.DataFrame({"key": key[first], "score": score[first], **sums})
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,12 +218,12 @@ def _count_scores(
         if masks is not None:
             inside = masks[key // SHIFT * len(classes) + key % SHIFT, cell.astype(np.int64)]
             counts = counts.assign(score=score)[inside]
-        parts.append(added_counts(counts))
+        parts.append(added_counts([counts]))
         if len(parts) >= 16:
-            parts = [added_counts(pd.concat(parts))]
+            parts = [added_counts(parts)]
             if len(parts[0]) > most:
                 return None
-    counts = added_counts(pd.concat(parts))
+    counts = added_counts(parts)
     return None if len(counts) > most else _Found(tuple(classes), tuple(groups) or ("",), counts, n_rows)
 
 
@@ -227,7 +240,7 @@ def _joined(found: Sequence[_Found], names: tuple[str, ...] | None) -> _Found:
         group_code, key = pd.Index(groups).get_indexer(pd.Index(part.groups)), part.counts["key"].to_numpy()
         key = group_code[key // SHIFT] * len(classes) + class_code[key % SHIFT]
         moved.append(part.counts.assign(key=key))
-    return _Found(classes, groups, added_counts(pd.concat(moved)), sum(part.n_rows for part in found))
+    return _Found(classes, groups, added_counts(moved), sum(part.n_rows for part in found))
 
 
 def _collect(
@@ -251,22 +264,23 @@ def _collect(
     masks = np.zeros((len(coarse.groups) * len(coarse.classes), FIRST_CELLS + 1), dtype=bool)
     known = coarse.classes, coarse.groups
     for keys in divisions(*known).values():
-        for problem, counts in _by_problem(coarse.counts, keys).items():
+        for problem, counts in _by_problem([coarse.counts], keys).items():
             masks[keys == problem] |= cells_of_cuts(counts, bins_for(int(counts["points"].sum())))
     fine = counted("ask for fewer bins with n_bins", names=known, masks=masks)
     left = coarse.counts[~masks[coarse.counts["key"], coarse.counts["score"].astype(np.int64)]]
-    every = pd.concat([left.assign(score=left["score"] / FIRST_CELLS), fine.counts])
+    every = [left.assign(score=left["score"] / FIRST_CELLS), fine.counts]
     return coarse, {name: _by_problem(every, keys) for name, keys in divisions(*known).items()}
 
 
-def _by_problem(counts: pd.DataFrame, keys: np.ndarray) -> dict[Any, pd.DataFrame]:
-    return dict(list(added_counts(counts.assign(key=keys[counts["key"]])).groupby("key")))
+def _by_problem(parts: Sequence[pd.DataFrame], keys: np.ndarray) -> dict[Any, pd.DataFrame]:
+    moved = [counts.assign(key=keys[counts["key"]]) for counts in parts]
+    return dict(list(added_counts(moved).groupby("key")))
 
 
 def cells_of_cuts(counts: pd.DataFrame, n_bins: int) -> np.ndarray:
     """Return the cells (of `FIRST_CELLS`, and of 1) that can hold a cut of `equal_mass_cuts`."""
     ends = np.cumsum(counts["points"].to_numpy())
-    total = int(ends[-1])
+    total, ascending = int(ends[-1]), ends.data  # its items are numbers of Python
     share, low, high = max(total // n_bins, 1), 0, 0
     chosen = np.zeros(len(ends) + 1, dtype=bool)
 
@@ -277,9 +291,9 @@ def cells_of_cuts(counts: pd.DataFrame, n_bins: int) -> np.ndarray:
         low, high = position(low, bins_left), position(high, bins_left)
         if low > total:
             break
-        first, last = np.searchsorted(ends, [low, min(high, total)])
-        chosen[first : last + 2] = True
-        high = int(ends[last])
+        last = bisect_left(ascending, min(high, total))
+        chosen[bisect_left(ascending, low) : last + 2] = True
+        high = ascending[last]
     mask = np.zeros(FIRST_CELLS + 1, dtype=bool)
     mask[counts["score"].to_numpy()[chosen[:-1]].astype(np.int64)] = True
     return mask

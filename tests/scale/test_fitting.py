@@ -97,11 +97,11 @@ def test_cuts_lie_in_the_cells_that_are_refined(seed):
     happened = random.random(3_000) < score
     points = pd.DataFrame({"key": 0, "score": score, "points": 1, "happened": happened.astype(int)})
     binning = HistogramBinning(n_bins=int(random.integers(2, 40)))
-    cells = added_counts(points.assign(score=np.floor(score * FIRST_CELLS)))
+    cells = added_counts([points.assign(score=np.floor(score * FIRST_CELLS))])
     mask = cells_of_cuts(cells, binning.n_bins)
     inside = mask[np.floor(score * FIRST_CELLS).astype(int)]
     coarse = np.where(inside, score, np.floor(score * FIRST_CELLS) / FIRST_CELLS)
-    mixed = added_counts(points.assign(score=coarse))
+    mixed = added_counts([points.assign(score=coarse)])
     assert_same(fit_counts(HistogramBinning(n_bins=binning.n_bins), mixed), binning.fit(score, happened))
 
 
