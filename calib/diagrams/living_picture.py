@@ -236,7 +236,7 @@ def _sums(evidence: Evidence, group_of: np.ndarray, labels: np.ndarray | None) -
         problem = evidence.problems("confidence")
         key = None if labels is None else labels[problem.rows]
         weights = problem.weights if evidence.is_weighted else None
-        sums = cell_sums(len(group_of), key, problem.scores, problem.outcomes, weights)
+        sums = cell_sums(key, problem.scores, problem.outcomes, weights)
     n_groups = int(group_of.max()) + 1
     place = (sums.cell * n_groups + group_of[sums.key]) * 2 + sums.outcome
     kept, at = np.unique(place, return_inverse=True)

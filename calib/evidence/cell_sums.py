@@ -27,7 +27,7 @@ EXACT_ROWS = 2**16
 #: A number near which float64 holds whole units only.
 TO_UNITS = 1.5 * 2.0**52 / UNITS
 
-#: Most cells for each row of a block for which all cells are counted; above, rows are sorted by cell.
+#: Most cells for each row or sum that is added for which all cells are counted; above, these are sorted.
 DENSE = 4
 
 #: Sums over the rows of a cell besides their number: without weights, and with weights.
@@ -96,16 +96,22 @@ def added(parts: Sequence[CellSums]) -> CellSums:
     parts = [part for part in parts if len(part.place)] or parts[:1]
     if len(parts) == 1:
         return parts[0]
-    place = np.sort(np.concatenate([part.place for part in parts]), kind="stable")  # merges sorted parts
-    place = place[np.append(True, place[1:] != place[:-1])]
-    count = np.zeros(len(place), dtype=np.int64)
-    high = np.zeros((len(parts[0].high), len(place)))
+    every, at = _among(np.concatenate([part.place for part in parts]))
+    count = np.zeros(len(every), dtype=np.int64)
+    high = np.zeros((len(parts[0].high), len(every)))
     low = np.zeros_like(high)
-    for part in parts:
-        at = np.searchsorted(place, part.place)
-        count[at] += part.count
-        high[:, at], low[:, at] = two_sum(high[:, at], low[:, at], part.high, part.low)
-    return CellSums(place, count, high, low)
+    for part, own in zip(parts, np.split(at, np.cumsum([len(part.place) for part in parts])), strict=False):
+        count[own] += part.count
+        high[:, own], low[:, own] = two_sum(high[:, own], low[:, own], part.high, part.low)
+    return CellSums(every, count, high, low).of(np.flatnonzero(count))
+
+
+def _among(place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return places, ascending, that hold all given places, and the index of each given place in them."""
+    size = int(place.max(initial=-1)) + 1
+    if size <= DENSE * len(place):
+        return np.arange(size), place
+    return np.unique(place, return_inverse=True)
 
 
 def two_sum(
@@ -148,7 +154,6 @@ def exact_units(values: np.ndarray) -> int:
 
 
 def cell_sums(
-    n_keys: int,
     key: np.ndarray | None,
     score: np.ndarray,
     outcome: np.ndarray,
@@ -165,18 +170,13 @@ def cell_sums(
         if key is not None:
             place += np.multiply(key[rows], 2 * CELLS, dtype=np.intp)
         exact = score[rows].astype(np.float64)
-        parts.append(
-            _block_sums(n_keys * CELLS * 2, place, exact, None if weights is None else weights[rows])
-        )
+        parts.append(_block_sums(place, exact, None if weights is None else weights[rows]))
     return added(parts)
 
 
-def _block_sums(size: int, place: np.ndarray, score: np.ndarray, weights: np.ndarray | None) -> CellSums:
-    """Add up at most `EXACT_ROWS` rows, given their places among `size`."""
-    if size <= DENSE * len(place):
-        every, at = np.arange(size), place
-    else:
-        every, at = np.unique(place, return_inverse=True)
+def _block_sums(place: np.ndarray, score: np.ndarray, weights: np.ndarray | None) -> CellSums:
+    """Add up at most `EXACT_ROWS` rows, given their places."""
+    every, at = _among(place)
     held = np.bincount(at, minlength=len(every))
     used = np.flatnonzero(held)
     places, count = every[used], held[used]

@@ -268,8 +268,8 @@ def _block_sums(rows: Batch, kind: str, class_wise: bool, by: Sequence[str]) -> 
     events: list[CellSums] = []
     for code, column in enumerate(rows.columns if class_wise else ()):
         capped = np.minimum(column, column.dtype.type(1.0))
-        events.append(cell_sums(1, None, capped, rows.label == code, weights).with_keys([code]))
-    n_keys, key = (len(names), rows.predicted) if kind in ("vectors", "top-label") else (1, None)
+        events.append(cell_sums(None, capped, rows.label == code, weights).with_keys([code]))
+    key = rows.predicted if kind in ("vectors", "top-label") else None
     if kind == "vectors":
         losses = _vector_losses(rows.columns, score, rows.label, outcome)
     else:
@@ -283,10 +283,10 @@ def _block_sums(rows: Batch, kind: str, class_wise: bool, by: Sequence[str]) -> 
         n_samples=rows.n_rows,
         n_abstained=0,
         n_faulty=0,
-        top=cell_sums(n_keys, key, score, outcome, weights),
+        top=cell_sums(key, score, outcome, weights),
         class_wise=added(events) if class_wise else None,
         by={
-            name: (groups, cell_sums(len(groups), codes, score, outcome, weights))
+            name: (groups, cell_sums(codes, score, outcome, weights))
             for name, (codes, groups) in zip(by, rows.groups, strict=True)
         },
         true_rows=np.bincount(rows.label[rows.label >= 0], minlength=len(names))[: len(names)],

@@ -276,7 +276,7 @@ def test_merging_is_adding_and_overlap_is_refused(table, whole, tmp_path):
 
 def test_more_rows_than_int64_holds_units():
     """2^63 units are 67 million rows of score 1: their sum stays exact, here by adding a sum to itself."""
-    total = cell_sums(1, None, np.full(1000, 1 - 2.0**-24, np.float32), np.ones(1000, bool))
+    total = cell_sums(None, np.full(1000, 1 - 2.0**-24, np.float32), np.ones(1000, bool))
     for _ in range(20):
         total = added([total, total])
     assert total.count.tolist() == [1000 * 2**20]
