@@ -210,6 +210,14 @@ class Columns:
                 self._words[name] = words - no_classes(words) - {*self.given.drop_label}
         return frozenset().union(*(self._words[name] for name in names))
 
+    def varies(self, name: str) -> bool:
+        """Whether a column holds two different values; fractions are compared without their texts."""
+        if name not in self.fractions:
+            return len(self.words(name)) > 1
+        values = self[name][:FIRST]
+        known = values[~np.isnan(values)]
+        return bool((known != known[:1]).any())
+
     def are_mostly(self, name: str, classes: Collection[str]) -> bool:
         """Whether a column holds at least two of the classes, and at most as many other words."""
         words = self.words(name)
