@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import subprocess
 import sys
+import typing
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ import pytest
 import calib
 from docs.packages import called_imports, imported
 from tests import ROOT
-from tests.public import FACES
+from tests.public import FACES, public_objects
 
 LIBRARY = ROOT / "calib"
 
@@ -89,6 +91,21 @@ def test_every_name_of_the_library_is_found():
         "in the map of `help(calib)`"
     )
     assert len(names) <= 120
+
+
+def test_types_that_functions_return_are_public():
+    """A user can annotate what every public function of calib returns."""
+    named = {id(each) for each in public_objects().values()}
+    functions = {name: each for name in calib.__all__ if inspect.isfunction(each := getattr(calib, name))}
+    assert len(functions) > 50
+    for name, function in functions.items():
+        returned = [typing.get_type_hints(function)["return"]]
+        while returned:
+            hint = returned.pop()
+            assert hint is not typing.Any, name
+            returned += typing.get_args(hint)
+            if inspect.isclass(hint) and hint.__module__.startswith("calib."):
+                assert id(hint) in named, f"{name} returns {hint}"
 
 
 def test_no_public_name_of_the_last_version_is_gone():

@@ -21,6 +21,7 @@ from calib.base.exceptions import InputError
 from calib.base.interval_words import hidden_words, interval_words, size_with_interval, with_interval
 from calib.base.parallel import one_blas_thread
 from calib.base.results import Drawn, Result
+from calib.calibrators.calibrator import Calibrator
 from calib.calibrators.catalogue import methods_of_kind, named_methods
 from calib.calibrators.curves import Logistic
 from calib.calibrators.effort import fit_seconds
@@ -142,7 +143,7 @@ class Recommendation(Result):
 
     name: str  #: Name of the calibrator in the catalogue, or "none": leave the scores as they are
     #: fitted calibrator or None: Fitted on all calibration rows; None if the name is "none"
-    calibrator: BaseEstimator
+    calibrator: Calibrator | None
     effect: str  #: What the choice changes on rows that it was not fitted on
     chosen: str  #: How it was chosen; "" if too few rows are wrong
     table: pd.DataFrame  #: One row per `Candidate` of all folds, lowest Brier score first

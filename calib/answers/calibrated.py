@@ -46,14 +46,15 @@ EXACT = 1e-9
 
 
 def calibrated_scores(
-    calibrator: BaseEstimator, predictions: Scores, *, groups: Values | None = None
+    calibrator: BaseEstimator | None, predictions: Scores, *, groups: Values | None = None
 ) -> Announcement:
     """Return predictions with the scores of a fitted calibrator, and all that came with the rows.
 
     Parameters
     ----------
-    calibrator : fitted calibrator
-        Of calib, or a `ForeignCalibrator`.
+    calibrator : fitted calibrator or None
+        Of calib, or a `ForeignCalibrator`. None, as in a `Recommendation` of none, leaves the scores as they
+        are.
     predictions : predictions of any kind, or (n, L) or (n,) array_like
         Base predictions; arrays count as unlabelled predictions.
     groups : (n,) array_like, optional
@@ -66,9 +67,11 @@ def calibrated_scores(
         confidence (rank 1 for the top-K notions). Labels, weights, clusters, columns and names stay, and
         `strategy` is the binning that assesses the new scores.
     """
-    if not hasattr(calibrator, "predict"):
+    if calibrator is not None and not hasattr(calibrator, "predict"):
         raise InputError(f"the first argument must be a fitted calibrator; got a {type(calibrator).__name__}")
     rows = predictions if isinstance(predictions, Announcement) else announced(predictions, what="proba")
+    if calibrator is None:
+        return rows
     return calibrator.predict(rows) if groups is None else calibrator.predict(rows, groups=groups)
 
 

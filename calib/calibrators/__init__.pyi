@@ -4,6 +4,7 @@ from .binary import (
     PlattScaling as PlattScaling,
 )
 from .calibrated_model import CalibratedModel as CalibratedModel
+from .calibrator import Calibrator as Calibrator
 from .canonical import (
     CanonicalBinning as CanonicalBinning, GridScheme as GridScheme, ProjectionScheme as ProjectionScheme,
     SierpinskiScheme as SierpinskiScheme,

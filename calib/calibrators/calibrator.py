@@ -57,7 +57,15 @@ def _bound(fit: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Calibrator(Fittable):
-    """Base class: what `predict` and its like give back."""
+    """Base class of all calibrators."""
+
+    @overload
+    def predict(self, scores: Announcement, /) -> Announcement: ...
+    @overload
+    def predict(self, scores: Values, /) -> np.ndarray: ...
+    def predict(self, scores: Scores, /) -> np.ndarray | Announcement:
+        """Calibrate predictions; of arrays, classes give a class for each row, one score a probability."""
+        raise NotImplementedError
 
     def _strategy(self, whole: bool) -> Strategy:
         """Bins that assess the scores of whole rows, or of the predicted class, by the calibrator alone."""

@@ -371,7 +371,7 @@ def _corrected(
             if one_score
             else label_shift.with_weights(calibrator, shift)
         )
-        before = rows if calibrator is None else calibrated_scores(calibrator, rows)
+        before = calibrated_scores(calibrator, rows)
         if (warning := _check_shares(before, calibrated_scores(corrected, rows), shift)) is not None:
             notes.append(warning)
         return corrected, shift

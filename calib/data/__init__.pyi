@@ -1,6 +1,8 @@
 # fmt: off
+from .notions import PerClass as PerClass
 from .predictions import (
-    BinaryPrediction as BinaryPrediction, ConfidencePrediction as ConfidencePrediction,
+    Announcement as Announcement, BinaryPrediction as BinaryPrediction,
+    ConfidencePrediction as ConfidencePrediction,
     MultilabelPrediction as MultilabelPrediction, Predictions as Predictions,
     TopKPrediction as TopKPrediction, TopLabelPrediction as TopLabelPrediction,
 )

@@ -300,6 +300,7 @@ class Announcement:
 
     def take(self, rows: Any) -> Self:
         """Return the chosen rows (a slice, indices or a boolean mask), with all that belongs to them."""
+        rows = rows.to_numpy() if isinstance(rows, pd.Series) else rows
         chosen = {name: array[rows] for name, array in self._arrays().items()}
         if not len(chosen[self.scored_by]):
             raise InputError("no rows were chosen; choose at least one")

@@ -33,7 +33,7 @@ from .intervals import (
     ErrorInterval as ErrorInterval, error_interval as error_interval,
     measure_interval as measure_interval,
 )
-from .monitor import Monitor as Monitor
+from .monitor import Monitor as Monitor, MonitoredGap as MonitoredGap, Unit as Unit
 from .observed import (
     EventCounts as EventCounts, calibration_in_the_large as calibration_in_the_large,
     observed_expected as observed_expected,

@@ -48,6 +48,7 @@ def test_classes_that_fell_back_are_assessed_by_equal_width_and_no_others():
     strategy = model.strategy_for(announced(proba))
     assert strategy == PerClass((3,))
     top = calibrated_scores(model, proba)
+    assert calibrated_scores(None, top) is top  # what `recommend` gives if no calibrator helps
     expected = 0.0
     for label in range(4):
         own, item = own_rows(top, label)

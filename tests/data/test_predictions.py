@@ -301,6 +301,7 @@ def test_take_keeps_classes_and_order():
         assert chosen.labels.tolist() == [2, 0]
         assert chosen.class_names == ("a", "b", "c")
     masked = p.take(p.labels > 0)
+    assert p[pd.Series(p.labels > 0)].labels.tolist() == masked.labels.tolist()
     assert masked.labels.tolist() == [1, 2]
 
 

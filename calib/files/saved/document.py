@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from calib.base.exceptions import CalibratorFileError, InputError
 from calib.base.version import __version__
 from calib.calibrators.acceptance import NEVER, AcceptanceRule, ActionRule, LevelRule
+from calib.calibrators.calibrator import Calibrator
 from calib.calibrators.catalogue import full_name
 from calib.calibrators.multiclass import clusters_of_fit
 from calib.data.equal_rows import MAX_KEYS, smallest_keys
@@ -309,7 +310,7 @@ def dumps(
     return data
 
 
-def loads(data: bytes) -> Any:
+def loads(data: bytes) -> Calibrator:
     """Return the calibrator in the bytes of a calibrator file; see `calib.load`."""
     return _decoded(read_document(data, FORMAT, VERSION, KEYS, may_lack=("rule",)))
 

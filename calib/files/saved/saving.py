@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 from calib.base.exceptions import InputError
 from calib.base.outputs import write_whole
+from calib.calibrators.calibrator import Calibrator
 from calib.files.saved.document import content_of, dumps, loads
 from calib.files.saved.monitors import is_monitor, monitor_bytes, monitor_of
 from calib.stats.monitor import Monitor
@@ -64,7 +65,7 @@ def save(
     write_whole(file, data)
 
 
-def load(file: str | os.PathLike[str] | BinaryIO) -> Any:
+def load(file: str | os.PathLike[str] | BinaryIO) -> Calibrator | Monitor:
     """Read the file of a calibrator or of a monitor, check all of it, and only then build the object.
 
     Parameters
