@@ -40,7 +40,9 @@ ABSTENTIONS = frozenset(
 #: Cells that hold no label.
 MISSING = ("", "nan", "NaN", "None", "#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!")
 #: Cells that mean "no class", and words that mean it unless they are predicted.
-NO_CLASS = re.compile(r"[-\u2013\u2014.?*_/\\]+|\(?(?:n/a|n\.a\.?|#n/a|not available)\)?", re.IGNORECASE)
+NO_CLASS = re.compile(
+    r"[-\u2013\u2014.?*_/\\]+|\d+:\?|\(?(?:n/a|n\.a\.?|#n/a|not available)\)?", re.IGNORECASE
+)
 NO_CLASS_WORDS = words_of(
     "na nan none null nil missing unknown blank empty undefined tbd (blank) (missing) (empty)"
 )

@@ -395,6 +395,18 @@ ASKED = {
 }
 #: Refused files that a fix makes usable.
 FIXED = {
+    "Weka, some rows without a class": (
+        csv(
+            **{
+                "inst#": [row + 1 for row in ROWS],
+                "actual": np.where(KEPT, [f"{y + 1}:{y}" for y in Y], "1:?"),
+            },
+            predicted=[f"{d + 1}:{d}" for d in D],
+            prediction=C,
+        ),
+        "labels_missing",
+        named(D[KEPT], C[KEPT], Y[KEPT]),
+    ),
     "__label__": (
         csv(label=YES, pred=[f"__label__{item}" for item in DECIDED], conf=C),
         "label_names_unmatched",
