@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
@@ -45,11 +45,24 @@ def sentences_of(columns: Columns, roles: Roles) -> tuple[dict[str, str], dict[s
 def has_label(columns: Columns, roles: Roles) -> Outcome:
     if roles.label or roles.correct:
         return None
-    pool = [name for name in (*label_columns(columns), *columns.correct) if name not in roles.probabilities]
-    two = [name for name in pool if name in columns.labels or len(columns.words(name)) == 2]
-    if not (two or columns.correct) or ("vector" in roles.has and not columns.labels and not columns.correct):
-        return None
-    return False, f"no column is read as the true class, although there is {some_names(two or pool)}"
+    pool = [n for n in label_columns(columns) if n not in roles.probabilities and len(columns.words(n)) > 1]
+    pool = [n for n in pool[:MOST_OTHERS] if n in columns.labels or _could_be_true(columns, roles, n, pool)]
+    pool = pool or columns.correct
+    missed = f"no column is read as the true class, although there is {some_names(pool)}"
+    return (False, missed) if pool else None
+
+
+def _could_be_true(columns: Columns, roles: Roles, name: str, pool: Sequence[str]) -> bool:
+    """Whether scores go with a column that has no name of a label, or another column is like it."""
+    words = columns.words(name) - {third_value(columns, name)}
+    if columns.called(name, "class") or len(words) > MOST_OTHERS:
+        return False
+    if "vector" in roles.has and columns.agreement(roles.probabilities, name) > BEYOND:
+        return True
+    scores = [score for score in roles.probabilities if score in columns.word and len(words) == 2]
+    if any(abs(columns.separation(score, name, max(words))[1]) > BEYOND for score in scores):
+        return True
+    return any(columns.alike(name, other, False) for other in pool if other != name)
 
 
 def sums_to_one(columns: Columns, roles: Roles) -> Outcome:
@@ -102,6 +115,10 @@ def label_fits_classes(columns: Columns, roles: Roles) -> Outcome:
     if label is None:
         return None
     words = columns.words(label)
+    if names in (("0", "1"), ("1", "0")) and names[0] not in roles.probabilities[0]:
+        fits = columns.agreement(roles.probabilities, label, names) > BEYOND
+        how = "names" if fits else "does not name"
+        return fits, f"the highest of {some_names(roles.probabilities)} {how} the class of {label!r}"
     if columns.are_mostly(label, names) or (words and words <= {*names}):
         return True, f"{label!r} holds the classes in the names of the scores"
     few, named = len(columns[label]) < FEW_ROWS, columns.called(label, *LABELS)
@@ -139,6 +156,11 @@ def is_one_label(columns: Columns, roles: Roles) -> Outcome:
     if label is None:
         return None
     used = {label, roles.predicted, *roles.ranked, *roles.probabilities, roles.label and roles.correct}
+    words = columns.words(label)
+    if "vector" in roles.has and label not in columns.labels and not words & {*(roles.class_names or ())}:
+        others = [n for n in label_columns(columns) if n not in used and len(columns.words(n)) == len(words)]
+        if others:
+            return False, f"{label!r} and {others[0]!r} can both be the true class, and neither is called so"
     true = columns.called(label, "true")
     for other in [name for name in columns.classes if name not in used][:MOST_OTHERS]:
         if columns.is_predicted(other) or is_another(columns, other):
@@ -163,6 +185,8 @@ def is_the_named_label(columns: Columns, roles: Roles) -> Outcome:
         return False, f"{label!r} may say whether the prediction is right"
     others = [n for n in columns.labels if n not in (roles.predicted, *roles.ranked, *roles.probabilities)]
     others = [n for n in others if len(columns.words(n)) > 1]
+    if roles.kind == "binary" and not others and columns.called(label, "class"):
+        return False, f"{label!r} has the name of a class, and may be the predicted one"
     return (False, f"{others[0]!r} has the name of a label, and {label!r} has not") if others else None
 
 

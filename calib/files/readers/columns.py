@@ -59,6 +59,8 @@ PERCENT_WORDS = words_of(
     "pct percent percentage prozent pourcent porcentaje prob proba probability confidence conf certainty "
     "risk likelihood chance konfidenz confiance"
 )
+#: Words by which the names of a true and a predicted column differ: actual_decision, predicted_decision.
+TRUE_WORDS, TWIN_WORDS = words_of("actual true gold observed"), words_of("predicted pred prediction")
 #: Words of two values that say nothing about what a column is.
 PLAIN = words_of("0 1 yes no y n true false t f")
 #: Most columns of scores that are compared one by one.
@@ -140,6 +142,8 @@ class Columns:
         self.classes = [n for n in self.free if n not in self.fractions]
         classes = [name for name in self.classes if name not in named]
         predicted = [n for n in classes if self.is_predicted(n) and not self.called(n, "label", "true")]
+        twins = [name for name in classes if self._is_twin(name, predicted)]
+        predicted = [name for name in predicted if name not in twins]
         if {"announced", "calibrated"} <= {*word.values()}:  # calib wrote it
             predicted = [name for name in predicted if word[name] == "announced"]
         self.predicted = [given.predicted] if given.predicted else predicted
@@ -148,7 +152,7 @@ class Columns:
             graded += [name for name in classes if self.called(name, "grade") and is_flag(self[name])]
         self.correct = [given.correct] if given.correct else graded
         tiers = (NAMES["true"] - {"answer"}, {"answer"}, NAMES["label"])
-        labels = [name for names in tiers for name in classes if word[name] in names]
+        labels = [*twins, *(name for names in tiers for name in classes if word[name] in names)]
         labels = [name for name in dict.fromkeys(labels) if name not in (*predicted, *self.correct)]
         self.labels = [given.label] if given.label else labels
         used = {*self.predicted, *self.labels, *self.correct} - {*given.score}
@@ -231,6 +235,13 @@ class Columns:
     def is_predicted(self, name: str) -> bool:
         """Whether a column holds predictions, by a word in its name."""
         return self.called(name, "predicted") or bool({*self.word[name].split("_")} & PREDICTED_WORDS)
+
+    def _is_twin(self, name: str, predicted: Iterable[str]) -> bool:
+        """Whether a name differs from a predicted column's only in words such as actual for predicted."""
+        parts = self.word[name].split("_")
+        rest = [part for part in parts if part not in TRUE_WORDS]
+        others = ([p for p in self.word[n].split("_") if p not in TWIN_WORDS] for n in predicted if n != name)
+        return 0 < len(rest) < len(parts) and any(rest == other for other in others)
 
     @cached_property
     def truths(self) -> dict[str, str]:

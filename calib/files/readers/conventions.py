@@ -54,7 +54,7 @@ NAMES = {
     "index": {"", *words_of("unnamed_0 index row row_number")},
     # the row of a line, and its class, in long tables
     "row": words_of("sample example obs observation instance item case record"),
-    "class": words_of("class class_name class_id category candidate option choice label_name"),
+    "class": words_of("class class_name class_id category category_id candidate option choice label_name"),
     "flag": words_of("correct is_correct is_true hit"),
     # what several rows are about: clusters, if there are enough of them
     "together": words_of(f"qid {_TOPICS}") | pairs_of(_TOPICS, "id no nr number code key"),

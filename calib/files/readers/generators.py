@@ -167,7 +167,7 @@ def _with_labels(columns: Columns, frame: Frame) -> Iterator[Roles]:
     fits = [name for name in fits if name in shared] or fits
     fits = [name for name in fits if columns.word[name] != normalised(frame.word)][:MOST_CLASSES]
     found += [(name,) for name in fits] if not found else []
-    for label in found or [()]:
+    for label in found if {*columns.labels} & {*pool} or columns.given.label else [*found, ()]:
         kind = "multilabel" if columns.are_several(label) else "vectors"
         named = names if len(label) != 1 or matrix else classes_like(columns, label[0], frame.names)
         yield Roles(frame.columns, named, label, kind=kind, scale=scale)
@@ -196,8 +196,12 @@ def _fits(columns: Columns, name: str, frame: Frame) -> bool:
 def classes_like(columns: Columns, label: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the classes of a label in the order of names that begin like them: H, D of home, draw."""
     words = columns.words(label) if label in columns.word else frozenset()
-    if len(words) != len(names) or words & {*names}:
+    if len(words) != len(names) or words == {*names}:
         return names
+    parts = columns.word[label].split("_")
+    ends = [normalised(name).rpartition("_")[2] for name in names]
+    if words == {"0", "1"} and len({*ends} & {*parts}) == 1:  # home_win beside p_home, p_away
+        return tuple("1" if end in parts else "0" for end in ends)
     pairs = [[word for word in words if _begins(word.lower(), name.lower())] for name in names]
     found = tuple(pair[0] for pair in pairs if len(pair) == 1)
     return found if len({*found}) == len(names) else names
@@ -225,7 +229,7 @@ def of_events(columns: Columns) -> Iterator[Roles]:
                 rest = columns.given.positive in words and len(words) > 2
                 names = (f"not {positive}", str(positive)) if rest else columns.listed
                 yield replace(base, class_names=names, label=(label,), positive=positive, drop_label=dropped)
-        if not labels:
+        if not labels or not (columns.labels or columns.given.label or paired):
             yield replace(base, positive=_event_in_name(columns, score, None, ()))
 
 
@@ -290,7 +294,8 @@ def predicted_of(columns: Columns, score: str) -> list[str]:
 def of_predicted(columns: Columns) -> Iterator[Roles]:
     """Propose the predicted class of each row, its confidence, and the true class or whether it is right."""
     pool = label_columns(columns) if columns.given.label or not columns.given.correct else []
-    for score in score_columns(columns):
+    parts = () if columns.given.score else {n for n in columns.grouped if not columns.called(n, "confidence")}
+    for score in [name for name in score_columns(columns) if name not in parts]:
         base = Roles((score,), kind="top-label", scale=scale_of_score(columns, score))
         named = predicted_of(columns, score)
         for label in [name for name in pool if name != score][:MOST_CLASSES]:
@@ -302,7 +307,8 @@ def of_predicted(columns: Columns) -> Iterator[Roles]:
                 yield replace(base, kind=kind, predicted=predicted, label=(label,), correct=correct)
         grades = [] if columns.given.label else columns.correct
         answers = [name for name in named if not is_free_text(columns[name])]
-        for predicted, grade in product(answers if grades or not pool else (), grades or [""]):
+        unlabelled = not (pool and columns.labels)
+        for predicted, grade in product(answers if grades or unlabelled else (), grades or [""]):
             if grade != predicted:
                 yield replace(base, predicted=predicted, correct=grade or None)
 

@@ -150,11 +150,21 @@ def _rivals(columns: Columns, possible: Sequence[TableReading]) -> list[TableRea
         last = -1 if best.roles.kind == "vectors" else None  # a name does not choose between two models
         rank = _rank(columns, best)[:last]
         nearest = [each for each in possible if _rank(columns, each)[:last] == rank]
+        nearest += [each for each in possible if _is_another_model(each, best)]
     distinct: list[TableReading] = []
     for each in [r for near in nearest for r in (*_turned(columns, near), near)]:
         if not any(_are_the_same(columns, each.roles, other.roles) for other in distinct):
             distinct.append(each)
     return distinct
+
+
+def _is_another_model(reading: TableReading, best: TableReading) -> bool:
+    """Whether other columns hold scores of all classes that go with the same label."""
+    roles, others = reading.roles, best.roles
+    alike = roles.kind == others.kind == "vectors" and roles.label == others.label
+    alike = alike and len(roles.probabilities) == len(others.probabilities) and not reading.failed
+    apart = not {*roles.probabilities} & {*others.probabilities}
+    return alike and apart and "label fits classes" in reading.passed
 
 
 def _turned(columns: Columns, reading: TableReading) -> list[TableReading]:

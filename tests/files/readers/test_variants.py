@@ -88,6 +88,10 @@ def printed(how):
 
 
 READ = {
+    "actual beside predicted": (
+        csv(predicted_decision=DECIDED, confidence=100 * C, actual_decision=YES, hard=["a", "b"] * (N // 2)),
+        named(D, C, Y),
+    ),
     "counts beside a decision": (csv(visits=AGE % 4, left=Y, prob_left=P, pred=D), event(P)),
     "NannyML": (csv(tenure=AGE, y_pred_proba=P, y_pred=D, churned=Y, timestamp="2024-01-01"), event(P)),
     "NannyML, classes": (
@@ -308,6 +312,23 @@ READ = {
 }
 #: Refused files, what the user says then, and the numbers that it gives.
 ASKED = {
+    "an event in the names of two scores, beside flags": (
+        csv(p_home=P, p_away=1 - P, home_tired=1 - D, home_win=Y, m_home=Q, m_away=1 - Q),
+        {"score": "p_*", "label": "home_win"},
+        vectors(np.stack([P, 1 - P], 1), 1 - Y),
+    ),
+    "directions beside finer classes": (
+        csv(
+            label_true=np.char.add(np.array(["mild ", "strong "])[D], TRUE.astype(str)),
+            true_side=TRUE,
+            pred_side=SAID,
+            p_alpha=F[:, 0],
+            p_beta_side=F[:, 1],
+            p_gamma_side=F[:, 2],
+        ),
+        {"label": "true_side"},
+        vectors(F),
+    ),
     "models": (csv(y=Y, rf=P, xgb=Q), {"score": "xgb"}, event(Q)),
     "numbered models": (csv(y=Y, m0_prob=P, m1_prob=Q), {"score": "m1_prob"}, event(Q)),
     "stages": (csv(y=Y, prob=P, cal_prob=Q), {"score": "cal_prob"}, event(Q)),
@@ -437,6 +458,25 @@ FIXED = {
     "from 0": (csv(true=T, pred=TOP + 1, conf=HIGH), "label_names_unmatched", named(TOP, HIGH, T)),
     "from 1": (csv(**of_classes("p_{}"), label=T + 1), "labels_one_based", vectors(F)),
 }
+#: Files without a true class: flags and classes about something else are no labels.
+UNLABELLED = {
+    "COCO results": [
+        {"image_id": at // 2, "category_id": int(y), "bbox": [1.0, 2.0, 30.0, 40.5], "score": 0.7 + 0.25 * p}
+        for at, (y, p) in enumerate(zip(Y, P.tolist(), strict=True))
+    ],
+    "forecasts not yet resolved": [
+        {"id": at, "p": p, "rule": {"kind": ("at_least", "at_most", "at_least")[at]}}
+        for at, p in enumerate((0.3, 0.95, 0.2))
+    ],
+    "a flag beside ranked classes": [
+        {"Top 1 Class": said, "Top 1 Confidence": c, "Small": at % 2 == 0}
+        for at, (said, c) in enumerate(zip(SAID, HIGH.tolist(), strict=True))
+    ],
+    "three scores and a flag": [
+        {"p_home": row[0], "p_draw": row[1], "p_away": row[2], "projected": at % 2 == 0}
+        for at, row in enumerate(F.tolist())
+    ],
+}
 #: Refused files, and what the refusal names.
 REFUSED = {
     "features alone": (csv(f1=X[:, 0], f2=X[:, 1], f3=X.prod(1), label=Y), ("'f1'", "'f2'", "'f3'")),
@@ -538,3 +578,9 @@ def test_refused(name):
         read(file)
     for part in parts:
         assert part in str(caught.value)
+
+
+@pytest.mark.parametrize("name", UNLABELLED)
+def test_no_column_is_taken_for_the_true_class(name):
+    rows = read(json.dumps(UNLABELLED[name]).encode())
+    assert (rows.labels, rows.n_samples) == (None, len(UNLABELLED[name]))
