@@ -19,7 +19,7 @@ from calib.files.readers.columns import (
     is_flag,
     is_within,
 )
-from calib.files.readers.conventions import LABELS, SCALES, is_called
+from calib.files.readers.conventions import LABELS, PREDICTED_WORDS, SCALES, is_called, normalised
 from calib.files.readers.generators import is_another, is_free_text, label_columns, predicted_of, third_value
 from calib.files.readers.roles import Roles
 from calib.files.readers.tables import as_keys, some_names
@@ -55,7 +55,8 @@ def has_label(columns: Columns, roles: Roles) -> Outcome:
 def _could_be_true(columns: Columns, roles: Roles, name: str, pool: Sequence[str]) -> bool:
     """Whether scores go with a column that has no name of a label, or another column is like it."""
     words = columns.words(name) - {third_value(columns, name)}
-    if columns.called(name, "class") or len(words) > MOST_OTHERS:
+    decision = len(words) == 2 and columns.threshold_of(name) is not None
+    if decision or columns.called(name, "class") or len(words) > MOST_OTHERS:
         return False
     if "vector" in roles.has and columns.agreement(roles.probabilities, name) > BEYOND:
         return True
@@ -93,7 +94,9 @@ def are_no_decisions(columns: Columns, roles: Roles) -> Outcome:
     names = [name for name in roles.probabilities if name in columns.word]
     if not names or not all(is_flag(columns[name]) for name in names):
         return None
-    if "vector" in roles.has and roles.label and not any(map(columns.is_predicted, names)):
+    label = columns.label_of(roles)
+    classes = not label or label in columns.numeric and len(columns.words(label)) > MOST_OTHERS
+    if "vector" in roles.has and not classes and not any(map(columns.is_predicted, names)):
         return None
     return False, (
         f"{some_names(names)} hold only 0 and 1: decisions, but calibration needs their probabilities"
@@ -192,7 +195,8 @@ def is_the_named_label(columns: Columns, roles: Roles) -> Outcome:
 
 def has_a_name(columns: Columns, roles: Roles) -> Outcome:
     score = roles.probabilities[0]
-    if _is_named(columns, score) or (roles.positive is not None and roles.positive in score):
+    named = _is_named(columns, score) and not _is_of_else(columns, roles)
+    if named or (roles.positive is not None and roles.positive in score):
         return True, f"{score!r} has the name of a score"
     others = [name for name in columns.scores if name != score and not is_flag(columns[name])]
     others = [name for name in others if name in columns.unit or len(columns.words(name)) > 1]
@@ -200,6 +204,18 @@ def has_a_name(columns: Columns, roles: Roles) -> Outcome:
         beside = f", as {some_names(others)} could" * bool(others)
         return False, f"{score!r} has no name of a score, and could be a feature{beside}"
     return True, f"{score!r} is the only column of numbers that could be a score"
+
+
+def _is_of_else(columns: Columns, roles: Roles) -> bool:
+    """Whether "score" ends a name whose other words are in no class and no name of a class: team_score."""
+    (score, *_), beside = roles.probabilities, [*roles.label, roles.predicted, roles.correct]
+    about, _, last = columns.word[score].rpartition("_")
+    if last != "score" or columns.called(score, "confidence", "score") or not columns.predicted:
+        return False
+    names = [columns.word[name] for name in beside if name in columns.word]
+    words = [normalised(word) for word in columns.words(*[n for n in beside if n in columns.word])]
+    said = PREDICTED_WORDS | {part for name in (*names, *words) for part in name.split("_")}
+    return not said & {*about.split("_")}
 
 
 def stands_alone(columns: Columns, roles: Roles) -> Outcome:
@@ -302,6 +318,7 @@ def is_at_least_chance(columns: Columns, roles: Roles) -> Outcome:
     if size == 2:
         return low >= 0.495, what
     sure = columns.called(score, "confidence") or columns.is_predicted(roles.predicted)
+    sure = sure and not _is_of_else(columns, roles)
     return None if sure or size < 2 else (low >= 1.0 / size - 0.005, what)
 
 

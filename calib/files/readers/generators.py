@@ -21,6 +21,8 @@ OTHER_WORDS = words_of("second third runner alternative alt next other previous 
 RANK = re.compile(r"(?P<head>[a-z_]*?)_?(?P<rank>\d{1,3})_?(?P<tail>[a-z_]*)")
 #: Fewest rows before texts that mostly differ count as free answers.
 LEAST_TEXTS = 10
+#: Smallest maximum of a column without a score's name: prices of answers lie in [0, 1], too.
+LEAST_HIGH = 0.05
 #: Most columns of classes that are tried with a score, after those that are named.
 MOST_CLASSES = 12
 
@@ -52,9 +54,8 @@ def score_columns(columns: Columns) -> list[str]:
     """Return the columns that could hold one score for each row."""
     if given := columns.given.score:
         return [name for name in given if len(given) == 1 and name in columns.word]
-    found = [
-        n for n in columns.scores if n in columns.unit or columns.is_called_score(n) or columns.is_percent(n)
-    ]
+    unit = [name for name in columns.unit if columns.ends(name)[1] >= LEAST_HIGH]
+    found = [n for n in columns.scores if n in unit or columns.is_called_score(n) or columns.is_percent(n)]
     found = [name for name in found if not is_another(columns, name)] or found
     found = [name for name in found if columns.varies(name)] or found
     found = [name for name in found if name.startswith("p(")] or found

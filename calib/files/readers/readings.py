@@ -14,7 +14,7 @@ from calib.base.exceptions import InputError
 from calib.data.kinds import KINDS
 from calib.files.readers.answers import outcomes_of, positive_of
 from calib.files.readers.checks import REQUIRED, sentences_of
-from calib.files.readers.columns import FIRST, Columns, is_within
+from calib.files.readers.columns import FIRST, PERCENT_WORDS, Columns, is_within
 from calib.files.readers.conventions import KNOWN, LABEL_SUFFIX, SCALES, WORDS, is_called
 from calib.files.readers.generators import GENERATORS, MOST_CLASSES
 from calib.files.readers.long_format import MAJORITY, votes_in
@@ -39,6 +39,9 @@ UNSUPPORTED = (
     {"rows sum to 1"},
     {"label fits classes"},
     {"the named label"},
+    {"label is not the decision"},
+    {"score is a probability", "two values"},
+    {"score stands alone", "two values"},
     {"score has a name", "runs with the label"},
     {"score has a name", "goes with right"},
 )
@@ -202,9 +205,11 @@ def _in_doubt(columns: Columns, readings: Sequence[TableReading], best: TableRea
     choices: dict[tuple[str, ...], Choice] = {}
     for at, (reading, each) in enumerate(zip(readings, options, strict=True)):
         decisive: tuple[str, ...] | None = None
+        if any(tests <= reading.failed.keys() for tests in UNSUPPORTED):
+            continue
         if at >= SHOWN and [*open_] == ["score"]:
             decisive = (f"score={each['score']}",)
-        elif not any(tests <= reading.failed.keys() for tests in UNSUPPORTED):
+        else:
             decisive = _decisive(columns, reading.roles, each, [*open_])
         if decisive is not None and decisive not in choices:
             choice = Choice(decisive, KINDS[reading.roles.kind].title)
@@ -215,6 +220,8 @@ def _in_doubt(columns: Columns, readings: Sequence[TableReading], best: TableRea
     desk, sparse = _judgement(columns, best)
     if best.failed:
         doubt = next(iter(best.failed.values()))
+        if not choices and {"rows sum to 1", "score has a name"} & best.failed.keys():
+            doubt = f"nothing shows which columns hold probabilities: {doubt}"
         if not (choices or desk) or not (best.roles.label or best.roles.correct or columns.given.named()):
             raise ChoiceError(doubt, ())
     else:
@@ -263,7 +270,8 @@ def _options(columns: Columns, roles: Roles) -> dict[str, str]:
     found["drop_label"] = ",".join(roles.drop_label)
     if len(scores) == 1 and roles.scale == "unknown" and scores[0] in columns.word:
         points = is_within(columns[scores[0]], 10.0) or not is_within(columns[scores[0]], 100.0)
-        found["scores"] = "percent" if columns.is_called_score(scores[0]) and not points else ""
+        named = {*columns.word[scores[0]].split("_")} & PERCENT_WORDS or columns.called(scores[0], "score")
+        found["scores"] = "percent" if named and not points else ""
     return {option: value for option, value in found.items() if value}
 
 

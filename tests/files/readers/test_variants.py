@@ -472,20 +472,45 @@ UNLABELLED = {
         {"Top 1 Class": said, "Top 1 Confidence": c, "Small": at % 2 == 0}
         for at, (said, c) in enumerate(zip(SAID, HIGH.tolist(), strict=True))
     ],
+    "a flag of the confidence beside many predicted classes": [
+        {"predicted": said, "confidence": c, "uncertain": int(c < 0.6)}
+        for said, c in zip(SAID, HIGH.tolist(), strict=True)
+    ],
+    "a decision at 0.31": [
+        {"user": 7 * at, "status": int(p >= 0.31), "probability": p} for at, p in enumerate(P.tolist())
+    ],
     "three scores and a flag": [
         {"p_home": row[0], "p_draw": row[1], "p_away": row[2], "projected": at % 2 == 0}
         for at, row in enumerate(F.tolist())
     ],
+}
+#: Files without probabilities: no reading of them is offered.
+NOTHING_OFFERED = {
+    "features of games beside a predicted outcome": csv(
+        importance_score=np.where(D, 0.6, 0.3),
+        rank_difference=AGE,
+        goals_pred=10 * P + 3,
+        form_5=X[:, 0],
+        form_10=X[:, 1],
+        outcome=T,
+        outcome_pred=TOP,
+    ),
+    "a quantity beside two flags that sum to 1": csv(
+        same=Y,
+        cross=1 - Y,
+        margin=AGE,
+        y_true=np.arange(N) * 3 - 90,
+        pred_ridge=AGE - 50.5,
+        pred_xgb=AGE - 40.5,
+    ),
+    "the class with the highest score": csv(**of_classes("P({})"), label=TOP),
+    "costs of answers": csv(gold_label=TRUE, system=SAID, cost_usd=P / 1000, seconds=AGE / 7),
 }
 #: Refused files, and what the refusal names.
 REFUSED = {
     "features alone": (csv(f1=X[:, 0], f2=X[:, 1], f3=X.prod(1), label=Y), ("'f1'", "'f2'", "'f3'")),
     "labels against named classes": (csv(**of_classes("{}"), label=(T + 1) % 3), ("'label'",)),
     "a quantity": (csv(age=AGE, y=Y), ("'age'",)),
-    "a flag of the confidence beside many predicted classes": (
-        csv(predicted=SAID, confidence=HIGH, uncertain=(HIGH < 0.6).astype(int)),
-        ("no predicted class is ever true",),
-    ),
     "models in two columns": (
         csv(
             id=[*ROWS] * 4,
@@ -584,3 +609,10 @@ def test_refused(name):
 def test_no_column_is_taken_for_the_true_class(name):
     rows = read(json.dumps(UNLABELLED[name]).encode())
     assert (rows.labels, rows.n_samples) == (None, len(UNLABELLED[name]))
+
+
+@pytest.mark.parametrize("name", NOTHING_OFFERED)
+def test_no_reading_is_offered(name):
+    with pytest.raises(InputError) as caught:
+        read(NOTHING_OFFERED[name])
+    assert getattr(caught.value, "choices", ()) == ()
