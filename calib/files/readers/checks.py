@@ -7,13 +7,15 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 
 from calib.data.kinds import KINDS
-from calib.files.readers.answers import nearly_same, outcomes_of, positive_of, same_classes
+from calib.files.readers.answers import nearly_same, outcomes_of, positive_of, same_classes, yes_or_no
 from calib.files.readers.columns import (
     BEYOND,
     EXPECTED,
     FEW_ROWS,
     FIRST,
     MANY_EXPECTED,
+    PERCENT_WORDS,
+    SHARE_WORDS,
     Columns,
     are_odds,
     is_flag,
@@ -26,6 +28,8 @@ from calib.files.readers.tables import as_keys, some_names
 
 #: Whether a test is passed, and the sentence about it; None if it does not apply.
 Outcome = tuple[bool, str] | None
+#: A score below it that is mostly right is no confidence in the predicted class.
+UNLIKELY = 0.25
 #: Most other columns that are compared with a label.
 MOST_OTHERS = 100
 
@@ -124,6 +128,9 @@ def label_fits_classes(columns: Columns, roles: Roles) -> Outcome:
         return fits, f"the highest of {some_names(roles.probabilities)} {how} the class of {label!r}"
     if columns.are_mostly(label, names) or (words and words <= {*names}):
         return True, f"{label!r} holds the classes in the names of the scores"
+    text = columns[label].dtype == object and yes_or_no(columns[label])
+    if text and names and same_classes(sorted(words), names) is None:
+        return False, f"{label!r} says yes or no, but {some_names(roles.probabilities)} are of other classes"
     few, named = len(columns[label]) < FEW_ROWS, columns.called(label, *LABELS)
     if (few and named) or not words or max(len(words), *map(int, filter(str.isdecimal, words)), 0) > 2 * size:
         return None
@@ -135,7 +142,7 @@ def label_fits_classes(columns: Columns, roles: Roles) -> Outcome:
 
 def is_not_the_decision(columns: Columns, roles: Roles) -> Outcome:
     label, names, decision = columns.truth_of(roles), roles.probabilities, ""
-    if label is None or columns.called(label, "true"):
+    if label is None or columns.called(label, "true") or label in columns.twins:
         return None
     if roles.kind == "top-label" and roles.label and roles.predicted:
         misses = np.nansum((1.0 - np.asarray(columns[names[0]], dtype=np.float64)[:FIRST]).clip(0.0))
@@ -288,7 +295,8 @@ def runs_with_the_label(columns: Columns, roles: Roles) -> Outcome:
 
 
 def _is_named(columns: Columns, score: str) -> bool:
-    return columns.is_called_score(score) or columns.is_percent(score)
+    chance = {*columns.word[score].split("_")} & (PERCENT_WORDS - SHARE_WORDS)  # no down_payment_pct
+    return columns.is_called_score(score) or (bool(chance) and columns.is_percent(score))
 
 
 def goes_with_right(columns: Columns, roles: Roles) -> Outcome:
@@ -300,9 +308,23 @@ def goes_with_right(columns: Columns, roles: Roles) -> Outcome:
     else:
         return None
     auc, errors = columns.separates(score, right == 1.0, ~np.isnan(right))
-    if errors > least:
+    if errors > least or len(np.unique(right[~np.isnan(right)])) < 2:
         return None
     return False, f"{score!r} is not higher where predictions are right: its AUC is {auc:.2f}"
+
+
+def is_of_the_prediction(columns: Columns, roles: Roles) -> Outcome:
+    score = roles.probabilities[0]
+    if roles.predicted or not roles.correct or columns.called(score, "confidence") or roles.label:
+        return None
+    values, right = columns[score], outcomes_of(columns[roles.correct], roles.correct)
+    low = np.asarray(values < UNLIKELY) & ~np.isnan(right)
+    if not is_within(values) or low.sum() < FEW_ROWS or (share := float(right[low].mean())) < 0.5:
+        return None
+    return False, (
+        f"{score!r} may be the probability of an event: below {UNLIKELY:g}, {roles.correct!r} holds in "
+        f"{100 * share:.0f} % of rows, as for predictions that the event does not happen"
+    )
 
 
 def is_at_least_chance(columns: Columns, roles: Roles) -> Outcome:
@@ -369,6 +391,7 @@ CHECKS: dict[str, tuple[Callable[[Columns, Roles], Outcome], Collection[str], tu
     "decisions follow": (decisions_follow, ("binary",), ("score",)),
     "runs with the label": (runs_with_the_label, ("vectors", "binary"), ("positive",)),
     "goes with right": (goes_with_right, ("top-label", "confidence"), ()),
+    "confidence of the prediction": (is_of_the_prediction, ("confidence",), ("correct",)),
     "at least chance": (is_at_least_chance, ("top-label",), ()),
     "one vocabulary": (is_one_vocabulary, ("top-label",), ()),
     "predicted by its name": (is_called_predicted, ("top-label", "confidence"), ("predicted",)),

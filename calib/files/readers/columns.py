@@ -17,6 +17,7 @@ import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.data.likeness import MIN_CLUSTERS
+from calib.data.times import are_dates
 from calib.files.readers.answers import natural, no_classes, says_right, yes_or_no
 from calib.files.readers.conventions import (
     KNOWN,
@@ -54,13 +55,14 @@ UNSURE = 0.6
 PHI, LEAST_ALIKE = 0.5, 10
 #: Most cells looked at to find columns that sum to 1.
 MOST_CELLS = 4_000_000
-#: Words in the names of percentages.
-PERCENT_WORDS = words_of(
-    "pct percent percentage prozent pourcent porcentaje prob proba probability confidence conf certainty "
-    "risk likelihood chance konfidenz confiance"
+#: Words in the names of percentages, of which the first say nothing about what is counted.
+SHARE_WORDS = words_of("pct percent percentage prozent pourcent porcentaje")
+PERCENT_WORDS = SHARE_WORDS | words_of(
+    "prob proba probability confidence conf certainty risk likelihood chance konfidenz confiance"
 )
 #: Words by which the names of a true and a predicted column differ: actual_decision, predicted_decision.
-TRUE_WORDS, TWIN_WORDS = words_of("actual true gold observed"), words_of("predicted pred prediction")
+TRUE_WORDS = words_of("actual true gold observed orig original")
+TWIN_WORDS = words_of("predicted pred prediction")
 #: Words of two values that say nothing about what a column is.
 PLAIN = words_of("0 1 yes no y n true false t f")
 #: Most columns of scores that are compared one by one.
@@ -142,8 +144,8 @@ class Columns:
         self.classes = [n for n in self.free if n not in self.fractions]
         classes = [name for name in self.classes if name not in named]
         predicted = [n for n in classes if self.is_predicted(n) and not self.called(n, "label", "true")]
-        twins = [name for name in classes if self._is_twin(name, predicted)]
-        predicted = [name for name in predicted if name not in twins]
+        self.twins = [name for name in classes if self._is_twin(name, predicted)]
+        predicted = [name for name in predicted if name not in self.twins and not are_dates(self[name])]
         if {"announced", "calibrated"} <= {*word.values()}:  # calib wrote it
             predicted = [name for name in predicted if word[name] == "announced"]
         self.predicted = [given.predicted] if given.predicted else predicted
@@ -152,7 +154,7 @@ class Columns:
             graded += [name for name in classes if self.called(name, "grade") and is_flag(self[name])]
         self.correct = [given.correct] if given.correct else graded
         tiers = (NAMES["true"] - {"answer"}, {"answer"}, NAMES["label"])
-        labels = [*twins, *(name for names in tiers for name in classes if word[name] in names)]
+        labels = [*self.twins, *(name for names in tiers for name in classes if word[name] in names)]
         labels = [name for name in dict.fromkeys(labels) if name not in (*predicted, *self.correct)]
         self.labels = [given.label] if given.label else labels
         used = {*self.predicted, *self.labels, *self.correct} - {*given.score}

@@ -30,7 +30,7 @@ _TOPICS = (
 
 #: Names of columns, by what they hold.
 NAMES = {
-    "label": words_of("label labels y class outcome class_label")
+    "label": words_of("label labels y class outcome class_label won happened occurred")
     | pairs_of("answer gold correct target label true actual", _CODES),
     # labels whose name says that they are true: another column called "label" may then be predicted
     "true": words_of(
@@ -75,7 +75,9 @@ NAMES = {
         "labels label classes class names top_k topk top_labels candidates categories choices options ranked "
         "predicted_classes class_names display_names ids answers"
     ),
-    "confidence": words_of("calibrated uncalibrated confidences top1conf konfidenz confianza 信頼度")
+    "confidence": words_of(
+        "calibrated uncalibrated confidences top1conf konfidenz confianza confianca 信頼度"
+    )
     | words_of("confidence conf certainty")
     | pairs_of("max top top1", "prob probability p proba score")
     | pairs_of(

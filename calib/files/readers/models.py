@@ -44,7 +44,7 @@ def with_model(columns: Columns, roles: Roles) -> Roles:
     if not repeat or roles.doubt is not None:
         return roles
     doubt = f"column {column!r} divides the rows into {len(words)} models: {some_names(words)}"
-    doubt += f" (pass group={column!r} if they are not models)"
+    doubt += f" (if they are no models, name {column!r} as the group)"
     choices = tuple(Choice((f"model={word}",)) for word in words)
     return replace(roles, model=column, doubt=doubt, choices=choices)
 

@@ -40,6 +40,7 @@ UNSUPPORTED = (
     {"label fits classes"},
     {"the named label"},
     {"label is not the decision"},
+    {"confidence of the prediction"},
     {"score is a probability", "two values"},
     {"score stands alone", "two values"},
     {"score has a name", "runs with the label"},
@@ -405,6 +406,7 @@ def _refusal(columns: Columns, ranked: Sequence[TableReading]) -> str:
         )
     if columns.predicted:
         others = [name for name in columns.scores if name not in columns.predicted]
+        others = [*columns.table.matrices] or others
         beside = f"; if {some_names(others)} are scores, name them" * bool(others)
         return (
             f"column {columns.predicted[0][:60]!r} holds decisions, and calibration needs their "
@@ -412,7 +414,7 @@ def _refusal(columns: Columns, ranked: Sequence[TableReading]) -> str:
         )
     return (
         "no column of probabilities was found: one numeric column per class is needed, for example "
-        f"cat,dog,label; the columns are {some_names(columns.word)}"
+        f"cat,dog,label; the columns are {some_names((*columns.word, *columns.table.matrices))}"
     )
 
 

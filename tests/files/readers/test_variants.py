@@ -88,6 +88,14 @@ def printed(how):
 
 
 READ = {
+    "the side of a bet beside its outcome": (
+        csv(side=np.array(["home", "away"])[D], p_win=P, bet=C, won=Y == 1, home_p=1 - P, away_p=P),
+        event(P),
+    ),
+    "original beside predicted, always right": (
+        csv(GOOD_predicted=D, **of_classes("{}_predicted_proba", BOTH, "01"), GOOD_orig=D, W=AGE),
+        vectors(BOTH, D),
+    ),
     "actual beside predicted": (
         csv(predicted_decision=DECIDED, confidence=100 * C, actual_decision=YES, hard=["a", "b"] * (N // 2)),
         named(D, C, Y),
@@ -312,6 +320,19 @@ READ = {
 }
 #: Refused files, what the user says then, and the numbers that it gives.
 ASKED = {
+    "a percentage of something else beside features": (
+        csv(
+            code=T,
+            paid_pct=100 * P,
+            age=AGE,
+            approved=Y,
+            male=1 - Y,
+            predicted=D,
+            prediction_probability=P,
+        ),
+        {"label": "approved"},
+        event(P),
+    ),
     "an event in the names of two scores, beside flags": (
         csv(p_home=P, p_away=1 - P, home_tired=1 - D, home_win=Y, m_home=Q, m_away=1 - Q),
         {"score": "p_*", "label": "home_win"},
@@ -486,6 +507,11 @@ UNLABELLED = {
 }
 #: Files without probabilities: no reading of them is offered.
 NOTHING_OFFERED = {
+    "an event's probability beside right or wrong": csv(
+        case=[f"c{row}" for row in range(3 * N)],
+        prob=np.r_[P, 1 - P, (1 - P) / 2],
+        correct=np.r_[D == Y, D == Y, D == Y].astype(int),
+    ),
     "features of games beside a predicted outcome": csv(
         importance_score=np.where(D, 0.6, 0.3),
         rank_difference=AGE,
