@@ -282,7 +282,9 @@ def as_clusters(cluster: Values, n_samples: int) -> np.ndarray:
     """Return (n,) int64 ids of clusters: whole numbers and times unchanged, texts as 64-bit hashes."""
     check_shape(np.shape(cluster), n_samples, "cluster must hold one id per row")
     given = pd.Series(plain(cluster))
-    values = given.to_numpy(dtype=object if given.dtype.kind not in "biufmM" else None, na_value=np.nan)
+    # pandas 2.2 refuses NaN for whole numbers, though none is missing.
+    missing_as: dict[str, Any] = {"na_value": np.nan} if given.hasnans else {}
+    values = given.to_numpy(dtype=object if given.dtype.kind not in "biufmM" else None, **missing_as)
     missing = pd.isna(values) if values.dtype != object else pd.isna(values) | (values == "")
     if missing.any():
         raise InputError(

@@ -53,7 +53,7 @@ BLOCK_SCORES = 65_536
 LEAST_BLOCK = 512
 
 
-NO_COUNTS = pd.DataFrame({"key": 0, "score": 0.0, "points": 0, "happened": 0}, index=[])
+NO_COUNTS = pd.DataFrame({"key": [0], "score": [0.0], "points": [0], "happened": [0]})[:0]
 
 
 def added_counts(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:

@@ -10,6 +10,7 @@ import pytest
 
 import calib
 from calib.cli.parser import main
+from tests.exact import read_csv
 
 N, NAMES = 300, np.array(["ant", "bee", "cow"])
 
@@ -105,7 +106,7 @@ def test_every_model_of_one_file(capsys, files, tmp_path):
 
 
 def test_a_command_for_each_model_of_one_file(capsys, files, tmp_path):
-    parts = [pd.read_csv(file)[[*NAMES, "label", "id"]].assign(model=file.stem) for file in files]
+    parts = [read_csv(file)[[*NAMES, "label", "id"]].assign(model=file.stem) for file in files]
     pd.concat(parts).to_csv(tmp_path / "models.csv", index=False)
     limits = ("--max", "conf_ece=0.1", "--resamples", 20, "--json")
     code, out, _ = run(

@@ -60,7 +60,7 @@ def test_decimal_comma_between_semicolons_and_in_quotes(frame, truth):
 
 def _relation(table):
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: it is in the extra test")
-    return duckdb.connect().from_arrow(table)
+    return duckdb.from_arrow(table)
 
 
 def _polars(table):
