@@ -28,6 +28,8 @@ from calib.files.readers.tables import as_keys, some_names
 
 #: Whether a test is passed, and the sentence about it; None if it does not apply.
 Outcome = tuple[bool, str] | None
+#: Columns with the same two values, besides the label, of which each could be it.
+MANY_ALIKE = 2
 #: A score below it that is mostly right is no confidence in the predicted class.
 UNLIKELY = 0.25
 #: Most other columns that are compared with a label.
@@ -166,14 +168,9 @@ def is_one_label(columns: Columns, roles: Roles) -> Outcome:
     if label is None:
         return None
     used = {label, roles.predicted, *roles.ranked, *roles.probabilities, roles.label and roles.correct}
-    words = columns.words(label)
-    if "vector" in roles.has and label not in columns.labels and not words & {*(roles.class_names or ())}:
-        others = [n for n in label_columns(columns) if n not in used and len(columns.words(n)) == len(words)]
-        if others:
-            return False, f"{label!r} and {others[0]!r} can both be the true class, and neither is called so"
     true = columns.called(label, "true")
     for other in [name for name in columns.classes if name not in used][:MOST_OTHERS]:
-        if columns.is_predicted(other) or is_another(columns, other):
+        if columns.is_predicted(other) or is_another(columns, other) or _is_agreement(columns, label, other):
             continue
         named = {label, other} <= {*columns.labels} and columns.word[other] not in ("class", "answer")
         flags = not true or columns.called(other, *LABELS)
@@ -185,6 +182,29 @@ def is_one_label(columns: Columns, roles: Roles) -> Outcome:
         if decided is None:
             return False, f"{label!r} and {other!r} can both be the true class, and differ"
     return None
+
+
+def _is_agreement(columns: Columns, label: str, other: str) -> bool:
+    """Whether a column says in which rows a predicted class is the label."""
+    if other not in columns.correct:
+        return False
+    right, true = outcomes_of(columns[other], other), as_keys(columns[label])
+    return any(((as_keys(columns[name]) == true) == right).all() for name in columns.predicted)
+
+
+def is_told_from_others(columns: Columns, roles: Roles) -> Outcome:
+    label = columns.label_of(roles)
+    if label is None or label in columns.labels or label in columns.truths.values():
+        return None
+    words, vector = columns.words(label), "vector" in roles.has
+    if vector and words & {*(roles.class_names or ())}:
+        return None
+    used = {label, roles.predicted, *roles.probabilities}
+    others = [n for n in label_columns(columns) if n not in used]
+    others = [n for n in others if len(columns.words(n)) == len(words) if vector or columns.words(n) == words]
+    if len(others) < (1 if vector else MANY_ALIKE):
+        return None
+    return False, f"{label!r} is called no label, and neither are {some_names(others)}"
 
 
 def is_the_named_label(columns: Columns, roles: Roles) -> Outcome:
@@ -233,7 +253,11 @@ def stands_alone(columns: Columns, roles: Roles) -> Outcome:
 
 
 def is_a_probability(columns: Columns, roles: Roles) -> Outcome:
-    score = roles.probabilities[0]
+    score, label = roles.probabilities[0], columns.label_of(roles)
+    unnamed = label is not None and label not in columns.labels and roles.kind == "binary"
+    said = {*columns.word[score].split("_")} & SHARE_WORDS or columns.called(score, "confidence")
+    if roles.scale == "percent" and unnamed and not said:
+        return False, f"{score!r} may be points, and no column is called the label"
     if roles.scale in ("percent", "logits", "log_probabilities") or is_within(columns[score]):
         return None
     low, high = columns.ends(score)
@@ -337,10 +361,10 @@ def is_at_least_chance(columns: Columns, roles: Roles) -> Outcome:
         size = 2  # a decision: a threshold on P(Y = 1)
     least = f"a predicted class of {size} has at least {1 / max(size, 1):.4g}"
     what = f"the lowest {score!r} is {low:.4g}: {least}"
-    if size == 2:
-        return low >= 0.495, what
     sure = columns.called(score, "confidence") or columns.is_predicted(roles.predicted)
     sure = sure and not _is_of_else(columns, roles)
+    if size == 2 and (label or not sure):
+        return low >= 0.495, what
     return None if sure or size < 2 else (low >= 1.0 / size - 0.005, what)
 
 
@@ -383,6 +407,8 @@ CHECKS: dict[str, tuple[Callable[[Columns, Roles], Outcome], Collection[str], tu
     "label fits classes": (label_fits_classes, ("vectors",), ("score",)),
     "label is not the decision": (is_not_the_decision, KINDS, ("label", "correct")),
     "one label": (is_one_label, KINDS, ("label", "correct")),
+    "told from others": (is_told_from_others, ("binary",), ("label",)),
+    "classes by position": (is_told_from_others, ("vectors",), ("label",)),
     "the named label": (is_the_named_label, KINDS, ("label",)),
     "score has a name": (has_a_name, ONE_SCORE, ("score",)),
     "score stands alone": (stands_alone, ONE_SCORE, ("score",)),

@@ -41,6 +41,7 @@ FOREIGN = {
         "an HTML page, such as one that says why a download failed; download the file itself",
     ),
     b"version https://git-lfs": "a Git LFS pointer, and the file itself is elsewhere; run git lfs pull",
+    **dict.fromkeys((b"@relation", b"@RELATION"), "an ARFF file; save it as CSV"),
     b"FEA1": "a Feather file of version 1; write it again with a current pandas or pyarrow",
 }
 

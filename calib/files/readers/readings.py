@@ -39,6 +39,7 @@ UNSUPPORTED = (
     {"rows sum to 1"},
     {"label fits classes"},
     {"the named label"},
+    {"classes by position"},
     {"label is not the decision"},
     {"confidence of the prediction"},
     {"score is a probability", "two values"},

@@ -88,6 +88,10 @@ def printed(how):
 
 
 READ = {
+    "right or wrong of a constant prediction": (
+        csv(actual=Y, predicted=0 * Y, correct=1 - Y, win_probability=P),
+        event(P),
+    ),
     "the side of a bet beside its outcome": (
         csv(side=np.array(["home", "away"])[D], p_win=P, bet=C, won=Y == 1, home_p=1 - P, away_p=P),
         event(P),
@@ -320,6 +324,16 @@ READ = {
 }
 #: Refused files, what the user says then, and the numbers that it gives.
 ASKED = {
+    "points of a risk beside a flag": (
+        csv(length=AGE, injected=Y == 1, prediction=(P > 0.3).astype(int), risk_score=(100 * P).round(2)),
+        {"score": "risk_score", "label": "injected"},
+        event(P),
+    ),
+    "four factors of two values": (
+        csv(effort=YES, reward=DECIDED[::-1], partner=YES[::-1], rain=np.roll(YES, 3), p=P),
+        {"label": "effort"},
+        event(P),
+    ),
     "a percentage of something else beside features": (
         csv(
             code=T,
@@ -481,6 +495,10 @@ FIXED = {
 }
 #: Files without a true class: flags and classes about something else are no labels.
 UNLABELLED = {
+    "three classes, of which two are predicted": [
+        {"text": f"text {at}", "predicted_mood": ("good", "bad")[at % 2], "confidence": c - 0.2}
+        for at, c in enumerate(HIGH.tolist())
+    ],
     "COCO results": [
         {"image_id": at // 2, "category_id": int(y), "bbox": [1.0, 2.0, 30.0, 40.5], "score": 0.7 + 0.25 * p}
         for at, (y, p) in enumerate(zip(Y, P.tolist(), strict=True))
@@ -507,6 +525,15 @@ UNLABELLED = {
 }
 #: Files without probabilities: no reading of them is offered.
 NOTHING_OFFERED = {
+    "shares of a county beside flags": csv(
+        county=[f"c{row}" for row in ROWS],
+        candidate=TRUE,
+        share_a=F[:, 0],
+        share_b=1 - F[:, 0],
+        older=(F[:, 0] > F[::-1, 1]).astype(int),
+        richer=Y,
+        fraction=G[:, 0],
+    ),
     "an event's probability beside right or wrong": csv(
         case=[f"c{row}" for row in range(3 * N)],
         prob=np.r_[P, 1 - P, (1 - P) / 2],
