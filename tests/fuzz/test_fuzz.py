@@ -48,6 +48,8 @@ FOUND = {
     "array of true and false that no name calls a label": make(707)[1],
     "matrix of scores without rows": make(772)[1],
     "decisions of another length than the score": make(2001437)[1],
+    "numbers as predicted classes, words and a number as true ones": make(205)[1],
+    "matrix of scores without columns": make(662)[1],
     "long name": b"x" * 1_500 + b",b\n0.5,0.5\n",
 }
 

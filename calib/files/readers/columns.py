@@ -379,7 +379,7 @@ class Columns:
         classes = [w for w in sorted(words, key=natural) if w in self.words(label)]
         classes = [*names] if {*names} >= {*classes} else classes
         places = {word: at for at, word in enumerate(classes)}
-        if len(classes) < 2:
+        if len(classes) < 2 or not rows.size:
             return 0.0
         true = np.array([places.get(word, -1) for word in words])[codes]
         known = np.isfinite(rows).all(axis=1) & (true >= 0)

@@ -408,7 +408,9 @@ class RawPredictions:
     ) -> tuple[str, dict[str, str] | None] | None:
         """Return the `mismatch` if predictions or labels run from 0 to K-1 and the others from 1 to K."""
         first, second = _as_integers(predicted), _as_integers(true)
-        less = min(second, default=0) - min(first, default=0)
+        if not first or not second:
+            return None
+        less = min(second) - min(first)
         if abs(less) != 1 or max(second) - max(first) != less or 0 not in (min(first), min(second)):
             return None
         same = {str(number): str(number - less) for number in second}
@@ -785,7 +787,8 @@ def parts_of(tables: Sequence[Table | None], roles: Roles | None = None) -> dict
     if labels is not None:
         raw_by_part["evaluation"] = with_labels(raw_by_part["evaluation"], labels)
     if calibration is not None:
-        raw_by_part["calibration"] = divide(calibration)["evaluation"]
+        parts = divide(calibration)
+        raw_by_part["calibration"] = parts["calibration" if "calibration" in parts else "evaluation"]
         if calibration_labels is not None:
             raw_by_part["calibration"] = with_labels(raw_by_part["calibration"], calibration_labels)
     return raw_by_part

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calib import InputError, Predictions, check, examine
-from calib.files.readers.raw_predictions import RawPredictions
+from calib.files.readers.raw_predictions import RawPredictions, parts_of
+from calib.files.readers.reading import read_table
 from tests.populations import drawn, population, softmax
 from tests.written import bytes_of
 
@@ -470,3 +471,12 @@ def test_effect_leaves_out_what_does_not_change():
 def test_scores_named_logits_are_said_to_be_so_plainly():
     report = examine(RawPredictions(np.log(P), Y, scale="logits"))
     assert "anything" not in " ".join(item.message for item in report.findings)
+
+
+def test_a_file_of_calibration_rows_may_name_them_so():
+    rows = b"predicted,confidence,true%s\na,0.9,a%s\nb,0.8,b%s\na,0.7,b%s\n"
+    plain = read_table(rows % (b"", b"", b"", b""))
+    named = read_table(rows % (b",split", b",cal", b",cal", b",test"))
+    calibration = parts_of((plain, None, named, None))["calibration"]
+    assert calibration.labels.tolist() == ["a", "b"]
+    assert len(parts_of((plain, None, plain, None))["calibration"].labels) == 3
