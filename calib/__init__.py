@@ -38,6 +38,8 @@ from calib.base.interrupts import *  # first of all
 
 # isort: split
 
+import warnings
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import lazy_loader
@@ -47,7 +49,29 @@ from calib.base.results import Drawn
 if TYPE_CHECKING:
     from calib.base.results import MatplotlibFigure, PlotlyFigure
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_named, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+#: Names that `calib` itself had before 0.2, by the package that has them now; types of results besides.
+_MOVED = {
+    "stats": "calibration_tests canonical_ece canonical_noise_floor consistency_band problem_floors",
+    "answers": "cut_column multinomial_bound points_needed",
+    "diagrams": "canonical_validity cell_outlines class_binning class_heat confusions merge_classes "
+    "renormalise_classes row_table rows_behind worst_cells",
+    "calibrators": "CorrectedCalibrator Fallback LabelShift",
+    "scale": "summarize",
+    "evidence": "",
+    "files.findings": "",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        for package, moved in _MOVED.items():
+            asked = name in moved.split() or name[0].isupper()
+            if asked and name in (now := import_module(f"calib.{package}")).__all__:
+                warnings.warn(f"use calib.{package}.{name}", FutureWarning, stacklevel=2)
+                return getattr(now, name)
+    return _named(name)
 
 
 def _plot(result: Drawn, **options: Any) -> "PlotlyFigure | MatplotlibFigure":

@@ -85,6 +85,58 @@ def test_arguments_have_quotes_as_in_a_shell_and_a_state_is_watched(tmp_path):
     assert compare(tmp_path, "day 1.csv", **watched)[0] == 2
 
 
+#: Stands for GitHub's command: one artifact of one run, in the folder `artifact`.
+GH = """#!/bin/sh
+case "$1 $2" in
+  "api repos/me/model/actions/artifacts?name=calibration-state") [ ! -d artifact ] || echo 7 ;;
+  "run download") [ "$3 $4 $5" = "7 --name calibration-state" ] && cp artifact/* . ;;
+  *) exit 9 ;;
+esac
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the action's shell is bash")
+def test_the_workflow_of_the_docs_keeps_its_state_between_runs(tmp_path):
+    page = (ROOT / "docs/how/over_time.md").read_text(encoding="utf-8")
+    (workflow,) = re.findall(
+        r"^```yaml\n(# \.github/workflows/watch\.yml\n.*?)^```", page, re.DOTALL | re.MULTILINE
+    )
+    get_state = textwrap.dedent(re.search(r"run: \|\n(.*?)      - run:", workflow, re.DOTALL)[1])
+    given = dict(
+        re.findall(r"^          (predictions|state|arguments|name|path): (.*)", workflow, re.MULTILINE)
+    )
+    assert (given["name"], given["path"]) == ("calibration-state", given["state"])
+    (tmp_path / "gh").write_text(GH, encoding="utf-8")
+    (tmp_path / "gh").chmod(0o755)
+    paths = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "GITHUB_REPOSITORY": "me/model"}
+
+    def run(day, run_id, further="", sharpen=1.0):
+        """Run the steps in a folder of their own, as every run has, and keep the artifact."""
+        folder = tmp_path / f"{run_id}{further}"
+        folder.mkdir()
+        if (tmp_path / "artifact").exists():
+            (folder / "artifact").symlink_to(tmp_path / "artifact")
+        step = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", get_state]
+        subprocess.run(step, cwd=folder, env={**os.environ, **paths}, check=True)
+        rows = frame(sharpen=sharpen).iloc[day * 200 : day * 200 + 200]
+        rows.assign(**{"scanner site": "A 1"}).to_csv(folder / given["predictions"], index=False)
+        arguments = given["arguments"].replace("${{ github.run_id }}", run_id) + further
+        code, summary = compare(folder, given["predictions"], arguments=arguments, state=given["state"])
+        (tmp_path / "artifact").mkdir(exist_ok=True)
+        (folder / given["path"]).rename(tmp_path / "artifact" / given["path"])
+        return code, summary, load(tmp_path / "artifact" / given["path"])
+
+    assert run(0, "1")[2].n_rows == 200
+    code, _, state = run(1, "2")
+    assert (code, state.n_rows, state.batches) == (0, 400, ("run 1", "run 2"))
+    code, summary, state = run(1, "2", " ")  # started again
+    assert (code, state.n_rows, "nothing was added" in summary) == (0, 400, True)
+    code, summary, _ = run(2, "3", sharpen=6.0)
+    assert (code, "Alarm" in summary) == (1, True)
+    code, _, state = run(3, "4", ' --acknowledge "-5 % weights"')
+    assert (code, state.n_rows, [count.note for count in state.ended]) == (0, 200, ["-5 % weights"])
+
+
 def test_every_input_of_the_action_is_used():
     for name in re.findall(r"^  (\w+):\n    description: .*\n    (?:required|default)", ACTION, re.MULTILINE):
         assert f"${{{{ inputs.{name} }}}}" in ACTION
