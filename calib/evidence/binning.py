@@ -336,10 +336,10 @@ def bin_columns(
         block = np.ascontiguousarray(matrix[rows])
         true_at = true_places(true[rows], n_columns)
         high = block >= second
-        low = np.where(high, block.dtype.type(0), block)
+        low = block * ~high
         at = np.flatnonzero(high)
         values = block.ravel()[at]
-        cell = (at % n_columns) * n_bins + find(values)
+        cell = (at - at // n_columns * n_columns) * n_bins + find(values)  # half the time of %
         true_cell = true_at % n_columns * n_bins + find(block.ravel()[true_at])
         found = [np.bincount(cell, minlength=size), np.bincount(true_cell, minlength=size)]
         for power in powers:
@@ -347,7 +347,7 @@ def bin_columns(
                 numbers if power == 1 else np.square(numbers, dtype=np.float64) for numbers in (values, low)
             )
             added = np.zeros(size)
-            added[::n_bins] = low_power.sum(axis=0, dtype=np.float64)
+            added[::n_bins] = np.einsum("ij->j", low_power, dtype=np.float64)
             added += np.bincount(cell, high_power, size)
             found.append(added)
         return found
