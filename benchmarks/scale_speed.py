@@ -1,10 +1,10 @@
-"""Summarize large files beside pyarrow's plain scan of the same columns.
+"""Summarize large files beside pyarrow's plain scan of the same columns, and beside DuckDB.
 
-    python -m benchmarks.scale_speed --rows 10_000_000 --folder DIR
+    python -m benchmarks.scale_speed --rows 10_000_000 --folder DIR [--page]
 
 Rows are drawn part by part (float32, 10 classes) and kept in the folder for the next run. Measurements are
-made by turns, each in a process of its own, and their medians told. The address space of a process is capped
-at `--cap` MiB beyond what its imports take, except that of the plain scan, which reads further ahead.
+made by turns, each the second call in a process of its own, and their medians told. The address space of a process of calib
+is capped at `--cap` MiB beyond what its imports take. ``--page`` writes the table into docs/speed.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.timing import Work, alone, simulated, table_head
+from benchmarks.timing import Work, alone, put_table, simulated, table_head
 
 L, GROUP = 10, 1_000_000
 SCHEMA = pa.schema([*((f"p{code}", pa.float32()) for code in range(L)), ("label", pa.int8())])
@@ -57,9 +57,26 @@ CALIB = """
 import calib.scale.scan
 from calib import scale
 """
+#: Predicted class and confidence of the rows of the files, which DuckDB groups by a query.
+DUCKDB = """
+import duckdb
+from calib.scale.warehouse import sql
+connection = duckdb.connect(config={"threads": workers})
+scores = ", ".join(f"p{code}" for code in range(10))
+rows = (
+    f"(SELECT list_position([{scores}], greatest({scores})) - 1 AS predicted, "
+    f"least(greatest({scores}), 1) AS confidence, label FROM read_parquet('{pattern}'))"
+)
+bins = (
+    "SELECT predicted, least(floor(confidence * 15), 14) AS bin, count(*), avg(confidence), "
+    f"avg(CAST(predicted = label AS INTEGER)) FROM {rows} GROUP BY ALL"
+)
+"""
 #: The plain scan reads all columns as `pyarrow.dataset` does by itself, and does nothing with them.
 RUNS = {
     "plain scan": Work("sum(batch.num_rows for batch in scanner.to_batches())", SCANNER),
+    "DuckDB, bins of the TL-ECE": Work("connection.sql(bins).fetchall()", DUCKDB),
+    "DuckDB, query of `calib sql`": Work("connection.sql(sql('duckdb', table=rows)).fetchall()", DUCKDB),
     "summarize": Work("scale.summarize(pattern, workers=workers)", CALIB),
 }
 
@@ -67,9 +84,10 @@ RUNS = {
 def measure(what: str, pattern: str, workers: int, cap: int) -> tuple[float, float, float]:
     """Return seconds, processor seconds and the most memory in MiB that a run takes in this process."""
     run = RUNS[what].ready(pattern=pattern, workers=workers)
-    if what != "plain scan":
+    if what == "summarize":
         held = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
         resource.setrlimit(resource.RLIMIT_AS, (held * resource.getpagesize() + cap * 2**20,) * 2)
+    run()  # loads modules
     start, before = time.perf_counter(), time.process_time()
     run()
     seconds, busy = time.perf_counter() - start, time.process_time() - before
@@ -81,17 +99,23 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--folder", type=Path, default="test-output")
     parser.add_argument("--cap", type=int, default=2048)
+    parser.add_argument("--page", action="store_true", help="write the table into docs/speed.md")
     options = parser.parse_args()
     pattern, runs = written(options.folder / f"rows-{options.rows}", options.rows), defaultdict(list)
     for _ in range(REPEATS):
         for workers, what in itertools.product((1, 2), RUNS):
             runs[workers, what].append(alone(measure, what, pattern, workers, options.cap))
-    print(*table_head("work | workers | s | processor, s | peak memory, MiB | x plain scan", 1), sep="\n")
+    head = "work | rows | workers | s | processor, s | peak memory, MiB | processor time, x plain scan"
+    lines = table_head(head, 1)
     for (workers, what), found in runs.items():
-        scan = statistics.median(seconds for seconds, _, _ in runs[workers, "plain scan"])
+        scan = statistics.median(busy for _, busy, _ in runs[workers, "plain scan"])
         seconds, busy = (statistics.median(values) for values in list(zip(*found, strict=True))[:2])
         peak = max(peak for _, _, peak in found)
-        print(f"| {what} | {workers} | {seconds:.2f} | {busy:.1f} | {peak:,.0f} | {seconds / scan:.2f} |")
+        numbers = f"{workers} | {seconds:.2f} | {busy:.2f} | {peak:,.0f} | {busy / scan:.1f}"
+        lines.append(f"| {what} | {options.rows:,} | {numbers} |")
+    print(*lines, sep="\n")
+    if options.page:
+        put_table("speed.md", "Files, beside DuckDB", lines, "duckdb", "pyarrow")
 
 
 if __name__ == "__main__":
