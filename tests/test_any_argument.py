@@ -75,7 +75,7 @@ def of_functions() -> Iterator[tuple[str, Callable[..., Any]]]:
     for name, function in public_functions().items():
         parameters = inspect.signature(function).parameters
         positional = [each for each in parameters.values() if each.kind == each.POSITIONAL_OR_KEYWORD]
-        if name in OTHERS or not positional or not ("y_true" in parameters or hasattr(calib, name)):
+        if name in OTHERS or not positional or not ("y_true" in parameters or name in dir(calib)):
             continue
         options = {key: value for key, value in FEW.items() if key in parameters} | NEEDED.get(name, {})
         least = sum(each.default is each.empty for each in positional)

@@ -217,7 +217,8 @@ def gate(
     y_true, scores, sample_weight, cluster
         As for `calib.noise_floor`.
     most, least : mapping of metric name to limit
-        Largest and smallest allowed values; names from `calib.stats.measures.MEASURES`.
+        Largest and smallest allowed values. Names are those of `calib.metrics`, such as tl_ece, conf_ece,
+        cw_ece, accuracy, brier and log_loss; ece is the error of P(Y = 1).
     tolerance : float, optional
         Percentage points that scores may be off in any range and class, as for `calib.conclude`.
     baseline : labelled predictions or a summary, optional
@@ -346,7 +347,8 @@ def _check(
         )
     measure, floor = MEASURES[name], None
     if (missing := measure.missing(evidence)) is not None:
-        raise InputError(missing)
+        offered = [key for key, each in MEASURES.items() if each.missing(evidence) is None]
+        raise InputError(f"{name}: {missing} These have {', '.join(offered)}")
     value = measure.value(evidence, **bins)
     if measure.is_error and draws["n_resamples"]:
         floor = noise_floor(evidence, **measure.options, **bins, **draws)

@@ -107,6 +107,12 @@ def check_shape(found: tuple[int, ...], wanted: int | tuple[int, ...], what: str
 def check_order(labels: Any, scores: Any) -> None:
     if labels is None or hasattr(scores, "n_samples"):
         return
+    if getattr(labels, "labels", None) is not None:
+        raise InputError(
+            f"labels and scores are swapped, or an argument lacks its name: a {type(labels).__name__} with "
+            "labels stands alone, as in slices(rows, groups=...) and over_time(rows, time=...); labels come "
+            "first in ece(y_true, scores)"
+        )
     if hasattr(labels, "n_samples"):
         seen = f"are a {type(labels).__name__}"
     else:
