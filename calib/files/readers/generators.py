@@ -105,6 +105,8 @@ def of_named_columns(columns: Columns) -> Iterator[Roles]:
     frames = columns.frames_of(names, label_columns(columns) if columns.has_header else ())
     found = [f for f, label in frames if label not in f.columns and _are_scores(columns, f)]
     found += columns.frames(names)
+    grouped = columns.grouped  # of three scores that sum to 1, two are not all
+    found = [f for f in found if not {*f.columns} < {*grouped.get(f.columns[0], ())}]
     if given:
         found = [frame for frame in found if frame.columns == given] or [Frame(given, given)]
     paired = {*columns.truths} if len(columns.truths) > 1 and not given else set()

@@ -88,6 +88,10 @@ def printed(how):
 
 
 READ = {
+    "two of three scores named after classes": (
+        csv(side=TRUE, p_alpha=F[:, 0], p_beta_side=F[:, 1], p_gamma_side=F[:, 2]),
+        vectors(F),
+    ),
     "right or wrong of a constant prediction": (
         csv(actual=Y, predicted=0 * Y, correct=1 - Y, win_probability=P),
         event(P),
