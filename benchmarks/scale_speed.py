@@ -3,8 +3,9 @@
     python -m benchmarks.scale_speed --rows 10_000_000 --folder DIR [--page]
 
 Rows are drawn part by part (float32, 10 classes) and kept in the folder for the next run. Measurements are
-made by turns, each the second call in a process of its own, and their medians told. The address space of a process of calib
-is capped at `--cap` MiB beyond what its imports take. ``--page`` writes the table into docs/speed.md.
+made by turns, each the second call in a process of its own, and their medians told. The address space of a
+process of calib is capped at `--cap` MiB beyond what its imports take. ``--page`` writes the table into
+docs/speed.md.
 """
 
 from __future__ import annotations
