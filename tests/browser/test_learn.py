@@ -232,7 +232,7 @@ def test_the_lesson_in_the_app(open_page, width, scheme):
     page.keyboard.press("PageDown")
     expect(page.locator(".calib-lesson h1")).to_have_text("The star splits")
     assert not page.locator(".paper").is_visible()
-    page.wait_for_url("**p%3D1*")
+    page.wait_for_url("**s%3Dsplit*p%3D1*")
     page.reload()
     settled(page)
     expect(page.locator(".calib-lesson h1")).to_have_text("The star splits")
