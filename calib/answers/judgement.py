@@ -300,8 +300,8 @@ class Judgement(Drawn):
         strata = self._strata
         n, p = self.cells.n_labels + extra, self._main_share
         worth = strata.worth(self.rows.votes[:, self.rows.names.index(self.main)]) if self.n_labelled else 1.0
-        _, lower, upper = strata.combined(np.where(n > 0, p, np.nan), n * worth)
-        return upper - lower
+        found = strata.combined(np.where(n > 0, p, np.nan), n * worth)
+        return found.upper - found.lower
 
 
 def judge(
@@ -382,20 +382,12 @@ def judge(
         chosen = rows.chosen_by()
     strata = _Strata(rows, alpha, chosen)
     unknown = chosen == "otherwise" or not len(rows.row)
-    rates, kappas = _rates(strata, unknown), _chance_corrected(strata)
-    return Judgement(
-        n_rows=rows.n_rows,
-        n_labelled=len(rows.row),
-        chosen_by=chosen,
-        main=_main_class(rows),
-        rates=rates,
-        cells=_cells(strata),
-        agreement=UNKNOWN if unknown else Estimated(*strata.mean(rows.right)),
-        kappa=UNKNOWN if unknown else kappas[0],
-        ac1=UNKNOWN if unknown else kappas[1],
-        alpha=alpha,
-        rows=rows,
-    )
+    agreement, kappa, ac1 = UNKNOWN, UNKNOWN, UNKNOWN
+    if not unknown:
+        agreement, (kappa, ac1) = strata.mean(rows.right), _chance_corrected(strata)
+    main, rates, cells = _main_class(rows), _rates(strata, unknown), _cells(strata)
+    size = rows.n_rows, len(rows.row)
+    return Judgement(*size, chosen, main, rates, cells, agreement, kappa, ac1, alpha, rows)
 
 
 class _Strata:
@@ -439,20 +431,18 @@ class _Strata:
         even = max(even - fitted + 1.0, 2.0)
         return worth * float(few_clusters_factor(even, self.alpha))
 
-    def mean(self, values: np.ndarray, inside: np.ndarray | None = None) -> tuple[float, float, float]:
+    def mean(self, values: np.ndarray, inside: np.ndarray | None = None) -> Estimated:
         """Return the mean of (m,) values in [0, 1] over the rows of the cells inside, with its interval."""
         share = self.share if inside is None else np.where(inside, self.share, 0.0)
         share = share / share.sum()
         return self.combined(self.means(values), self.effective * self.worth(values, share), share)
 
-    def combined(
-        self, mean: np.ndarray, rows: np.ndarray, share: np.ndarray | None = None
-    ) -> tuple[float, float, float]:
+    def combined(self, mean: np.ndarray, rows: np.ndarray, share: np.ndarray | None = None) -> Estimated:
         """Combine the means of cells, each of effective rows; NaN is any number in [0, 1]."""
         share = self.share if share is None else share
         known = ~np.isnan(mean)
         if not share[known].any():
-            return float("nan"), 0.0, 1.0
+            return UNKNOWN
         usual = float(share[known] @ mean[known] / share[known].sum())
         filled = np.where(known, mean, usual)
         low, high = jeffreys_limits(filled * rows, rows, self.alpha)
@@ -464,7 +454,7 @@ class _Strata:
         )
         unseen = float(share[~known].sum())
         seen = float(share[known] @ mean[known])
-        return value, max(seen - below, 0.0), min(seen + unseen + above, 1.0)
+        return Estimated(value, max(seen - below, 0.0), min(seen + unseen + above, 1.0))
 
     def _sampling(self, away: np.ndarray, inside: np.ndarray) -> float:
         """Return the variance that the cells' shares of rows have, as a sample of all rows."""
@@ -487,24 +477,22 @@ def _main_class(rows: JudgedRows) -> str:
 
 def _rates(strata: _Strata, unknown: bool) -> ClassRates:
     rows, n_classes = strata.rows, len(strata.rows.names)
-    numbers = np.tile([np.nan, 0.0, 1.0], (2, n_classes, 1))  # rates and agreement
+    rates, agreement = [UNKNOWN] * n_classes, [UNKNOWN] * n_classes
     for k in range(0 if unknown else n_classes):
-        numbers[0, k] = strata.mean(rows.votes[:, k])
+        rates[k] = strata.mean(rows.votes[:, k])
         if (inside := strata.verdict == k).any():
-            numbers[1, k] = strata.mean(rows.right, inside)
-    (rate, lower, upper), (agreement, agreement_lower, agreement_upper) = numbers.transpose(0, 2, 1)
-    return ClassRates(
-        verdict=np.array(rows.names, dtype=object),
-        rate=rate,
-        lower=lower,
-        upper=upper,
-        judge_rate=np.bincount(rows.verdict, minlength=n_classes) / rows.n_rows,
-        labelled_rate=rows.votes.mean(axis=0) if len(rows.row) else np.full(n_classes, np.nan),
-        n_labels=np.bincount(rows.verdict[rows.row], minlength=n_classes),
-        agreement=agreement,
-        agreement_lower=agreement_lower,
-        agreement_upper=agreement_upper,
-    )
+            agreement[k] = strata.mean(rows.right, inside)
+    judge_rate = np.bincount(rows.verdict, minlength=n_classes) / rows.n_rows
+    labelled_rate = rows.votes.mean(axis=0) if len(rows.row) else np.full(n_classes, np.nan)
+    n_labels = np.bincount(rows.verdict[rows.row], minlength=n_classes)
+    names = np.array(rows.names, dtype=object)
+    rate, low, high = _columns(rates)
+    right, least, most = _columns(agreement)
+    return ClassRates(names, rate, low, high, judge_rate, labelled_rate, n_labels, right, least, most)
+
+
+def _columns(numbers: list[Estimated]) -> np.ndarray:
+    return np.array([[number.value, number.lower, number.upper] for number in numbers]).T
 
 
 def _cells(strata: _Strata) -> JudgeCells:
@@ -512,22 +500,14 @@ def _cells(strata: _Strata) -> JudgeCells:
     agreement = strata.means(rows.right)
     effective = strata.effective * strata.worth(rows.right)
     lower, upper = jeffreys_limits(np.nan_to_num(agreement) * effective, effective, strata.alpha)
-    low, high, mean = np.full((3, n_cells), np.nan)
+    least, most, mean = np.full((3, n_cells), np.nan)
     if rows.confidence is not None:
         grouped = pd.Series(rows.confidence.astype(np.float64)).groupby(rows.cell)
-        low, high, mean = np.stack([grouped.min(), grouped.max(), grouped.mean()])
-    return JudgeCells(
-        verdict=np.array(rows.names, dtype=object)[strata.verdict],
-        low=low,
-        high=high,
-        confidence=mean,
-        n_rows=strata.count,
-        share=strata.share,
-        n_labels=np.bincount(strata.cell, minlength=n_cells),
-        agreement=agreement,
-        lower=lower,
-        upper=np.where(effective > 0, upper, 1.0),
-    )
+        least, most, mean = np.stack([grouped.min(), grouped.max(), grouped.mean()])
+    said = np.array(rows.names, dtype=object)[strata.verdict]
+    n_rows, share, n_labels = strata.count, strata.share, np.bincount(strata.cell, minlength=n_cells)
+    upper = np.where(effective > 0, upper, 1.0)
+    return JudgeCells(said, least, most, mean, n_rows, share, n_labels, agreement, lower, upper)
 
 
 def _chance_corrected(strata: _Strata) -> tuple[Estimated, Estimated]:
@@ -537,8 +517,6 @@ def _chance_corrected(strata: _Strata) -> tuple[Estimated, Estimated]:
     """
     rows, n_classes = strata.rows, len(strata.rows.names)
     known = strata.weight > 0.0
-    if not known.any():
-        return UNKNOWN, UNKNOWN
     pool = np.where(known, strata.verdict, n_classes + np.arange(len(known)))
     pool = np.unique(pool, return_inverse=True)[1]
     share, count = np.bincount(pool, strata.share), np.bincount(pool, strata.count)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from calib.answers.coarsening import Coarsening
 from calib.answers.coarsening import coarsen as choose_levels
-from calib.answers.judgement import ClassRates, Estimated, JudgeCells, Judgement, Passing
+from calib.answers.judgement import Judgement, Passing
 from calib.answers.judgement import judge as judge_rows
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
@@ -32,12 +32,9 @@ CELLS = ["cell", "share", "n_labels", "agreement", "lower", "upper"]
 @dataclass(frozen=True)
 class JudgeData:
     file: str
-    judgement: Judgement = field(metadata=parts("sentence n_rows n_labelled chosen_by main alpha"))
-    rates: ClassRates
-    cells: JudgeCells
-    agreement: Estimated
-    kappa: Estimated
-    ac1: Estimated
+    judgement: Judgement = field(
+        metadata=parts("sentence n_rows n_labelled chosen_by main alpha rates cells agreement kappa ac1")
+    )
     passing: Passing = field(metadata=parts("accuracy share thresholds"))
     promise: str  #: What passes and what is promised
     #: With --plan: rows to label next, from 0, and how many of each cell
@@ -76,8 +73,7 @@ def judge(options: Namespace) -> Output[JudgeData]:
         if options.output:
             deliver(options.output, write_csv(pd.DataFrame(read.columns).convert_dtypes().iloc[plan.rows]))
             parts.append(f"wrote {options.output}")
-    numbers = (found.rates, found.cells, found.agreement, found.kappa, found.ac1)
-    printed = JudgeData(str(options.file), found, *numbers, passing, passing.sentence, **data)
+    printed = JudgeData(str(options.file), found, passing, passing.sentence, **data)
     return Output("\n\n".join(parts), printed)
 
 
