@@ -27,6 +27,8 @@ from calib.evidence.rows import Source, single_rows
 SEPARATOR = ";"
 #: Columns of `Coarsening` by level.
 COLUMNS = ("n_groups", "n_answered", "n_wrong", "right", "lower", "upper")
+#: Names of the levels, and of each class at each level.
+_Hierarchy = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -162,7 +164,7 @@ def coarsen(
     )
 
 
-def _hierarchy(tree: Any, classes: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+def _hierarchy(tree: Any, classes: tuple[str, ...]) -> _Hierarchy:
     """Return the names of the levels, the finest first, and the name of each class at each level."""
     paths = classes if tree is None else tree
     if isinstance(paths, Mapping) or hasattr(paths, "columns"):
@@ -181,9 +183,7 @@ def _hierarchy(tree: Any, classes: tuple[str, ...]) -> tuple[tuple[str, ...], tu
     return tuple(f"level {depth - k}" for k in range(depth)), tuple(zip(*parts, strict=True))[::-1]
 
 
-def _table_levels(
-    table: pd.DataFrame, classes: tuple[str, ...]
-) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+def _table_levels(table: pd.DataFrame, classes: tuple[str, ...]) -> _Hierarchy:
     both = list(table), list(table)[::-1]
     columns = max(both, key=lambda columns: len(set(classes) & set(table[columns[0]])))
     held = table[columns[0]]
@@ -196,8 +196,7 @@ def _table_levels(
     table = table.set_index(columns[0], drop=False).loc[list(classes)].reset_index(drop=True)
     for fine, coarse in zip(columns[:-1], columns[1:], strict=True):
         pairs = table[[fine, coarse]].drop_duplicates()
-        twice = pairs[fine][pairs[fine].duplicated()].tolist()
-        if twice:
+        if twice := pairs[fine][pairs[fine].duplicated()].tolist():
             raise InputError(
                 f"{twice[0]!r} in column {fine!r} of tree belongs to several of column {coarse!r}; columns "
                 "must go from the class to ever larger groups, or the other way"

@@ -300,7 +300,7 @@ class Judgement(Drawn):
         strata = self._strata
         n, p = self.cells.n_labels + extra, self._main_share
         worth = strata.worth(self.rows.votes[:, self.rows.names.index(self.main)]) if self.n_labelled else 1.0
-        found = strata.combined(np.where(n > 0, p, np.nan), n * worth)
+        found = strata.combined(np.where(n > 0, p, np.nan), n * worth, strata.share)
         return found.upper - found.lower
 
 
@@ -437,9 +437,8 @@ class _Strata:
         share = share / share.sum()
         return self.combined(self.means(values), self.effective * self.worth(values, share), share)
 
-    def combined(self, mean: np.ndarray, rows: np.ndarray, share: np.ndarray | None = None) -> Estimated:
+    def combined(self, mean: np.ndarray, rows: np.ndarray, share: np.ndarray) -> Estimated:
         """Combine the means of cells, each of effective rows; NaN is any number in [0, 1]."""
-        share = self.share if share is None else share
         known = ~np.isnan(mean)
         if not share[known].any():
             return UNKNOWN
@@ -468,10 +467,9 @@ class _Strata:
 
 def _main_class(rows: JudgedRows) -> str:
     """Return the class to speak about: the positive one of two, or the most frequent verdict."""
-    if len(rows.names) == 2:
-        for name in rows.names:
-            if name.casefold() in POSITIVE:
-                return name
+    positive = [name for name in rows.names if name.casefold() in POSITIVE]
+    if len(rows.names) == 2 and positive:
+        return positive[0]
     return rows.names[int(np.bincount(rows.verdict).argmax())]
 
 
