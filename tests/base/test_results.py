@@ -91,7 +91,7 @@ def test_results_are_shortened_not_their_arrays():
 NO_RESULTS = {
     *("BinaryPrediction", "ConfidencePrediction", "MultilabelPrediction", "Predictions", "TopKPrediction"),
     *("TopLabelPrediction", "Example", "Check", "Fallback", "Finding", "Gap"),
-    *("ReportInput", "ValidityCells"),
+    *("ReportInput", "ValidityCells", "Announcement", "MonitoredGap", "PerClass", "Unit"),
 }
 
 
