@@ -50,6 +50,10 @@ FOUND = {
     "decisions of another length than the score": make(2001437)[1],
     "numbers as predicted classes, words and a number as true ones": make(205)[1],
     "matrix of scores without columns": make(662)[1],
+    "sums of rows beyond floats": make(2144977)[1],
+    "products of cells beyond floats": make(2164808)[1],
+    "words of a matrix of truths taken for numbers": make(2036687)[1],
+    "fewer names than scores in doubt": make(2083782)[1],
     "long name": b"x" * 1_500 + b",b\n0.5,0.5\n",
 }
 

@@ -29,7 +29,7 @@ from calib.files.readers.raw_predictions import (
 from calib.files.readers.reading import read_table, table_from
 from calib.files.readers.roles import Given, Roles
 from calib.files.readers.source import Limits, Progress
-from calib.files.readers.tables import as_numbers
+from calib.files.readers.tables import any_numbers, as_numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +69,12 @@ class Examination:
                 return finding
         raise KeyError(f"no finding {code!r}; there are {', '.join(self.codes) or 'none'}")
 
+    @any_numbers
     def effect(self, code: str) -> Effect:
         """Return the effect of the fix of a finding, before it is accepted."""
         return self.effects.get(code) or effect_of(code, self.raw, self._fixed(code))
 
+    @any_numbers
     def fix(self, *codes: str, progress: Progress | None = None) -> Examination:
         """Accept fixes: apply them in the order of `CODES`, examine again, and log what was done.
 
@@ -264,6 +266,7 @@ def examine_parts(
     return examinations
 
 
+@any_numbers
 def _examine(
     raw: RawPredictions, calibration: RawPredictions | None, progress: Progress | None = None
 ) -> Examination:

@@ -20,6 +20,7 @@ from calib.files.readers.raw_predictions import (
     ones_on,
     vectors_on,
 )
+from calib.files.readers.tables import any_numbers
 
 #: Largest unreported distance of a row's sum from 1: float32 over 1,000 classes gives 1e-5.
 SILENT = 1e-5
@@ -91,8 +92,7 @@ def find_scale(raw: RawPredictions) -> Finding | None:
 def _scale_of_events(raw: RawPredictions, matrix: np.ndarray, run: str) -> Finding | None:
     """Say how scores outside [0, 1] are read: by their name, or as log-odds if they lie around 0."""
     scale = raw.scale_of(matrix)
-    with np.errstate(invalid="ignore"):  # missing scores
-        rows = np.flatnonzero(((raw.proba < 0.0) | (raw.proba > 1.0 + 1e-6)).any(axis=1))
+    rows = np.flatnonzero(((raw.proba < 0.0) | (raw.proba > 1.0 + 1e-6)).any(axis=1))
     if is_within(matrix):
         if not is_outside(matrix):
             return None
@@ -185,15 +185,16 @@ def _turned(data: RawPredictions, scale: str) -> RawPredictions:
 
 
 def _softmax_of_log_odds(data: RawPredictions) -> RawPredictions:
+    @any_numbers
     def odds(block: np.ndarray) -> np.ndarray:
         tiny = np.finfo(block.dtype).eps / 2
         p = block.astype(np.float64).clip(tiny**2, 1.0 - tiny)
-        with np.errstate(invalid="ignore"):  # a missing score stays missing
-            return np.log(p) - np.log1p(-p)
+        return np.log(p) - np.log1p(-p)
 
     return _turned(replace(data, proba=map_row_blocks(odds, data.proba)), "logits")
 
 
+@any_numbers
 def _divided(rows: np.ndarray) -> np.ndarray:
     """Divide rows by their sums; rows without a positive sum stay as they are."""
     sums = rows.sum(axis=1, dtype=np.float64, keepdims=True)

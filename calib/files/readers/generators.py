@@ -13,7 +13,7 @@ from calib.files.readers.answers import NEGATIVE, POSITIVE, positive_of
 from calib.files.readers.columns import FIRST, MOST_MODELS, Columns, Frame, classes_in_name, is_flag, is_whole
 from calib.files.readers.conventions import KNOWN, LABELS, SCALES, is_called, normalised, scale_of, words_of
 from calib.files.readers.roles import Roles
-from calib.files.readers.tables import words_in
+from calib.files.readers.tables import as_float, words_in
 
 #: Words in names of columns that hold classes which are neither predicted nor true.
 OTHER_WORDS = words_of("second third runner alternative alt next other previous old")
@@ -193,7 +193,7 @@ def _fits(columns: Columns, name: str, frame: Frame) -> bool:
     if columns.sum_to_one(frame.columns) and len(words) <= 2 * n_classes:
         return True
     text = columns[name].dtype == object
-    return len(words) <= n_classes if text else all(0.0 <= float(word) <= n_classes for word in words)
+    return len(words) <= n_classes if text else all(0.0 <= as_float(word) <= n_classes for word in words)
 
 
 def classes_like(columns: Columns, label: str, names: tuple[str, ...]) -> tuple[str, ...]:

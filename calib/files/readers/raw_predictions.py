@@ -62,7 +62,16 @@ from calib.files.readers.roles import (
     rows_of,
 )
 from calib.files.readers.source import Limits, Progress
-from calib.files.readers.tables import Table, as_keys, by_word, check_words, frozen, some_names, words_in
+from calib.files.readers.tables import (
+    Table,
+    any_numbers,
+    as_keys,
+    by_word,
+    check_words,
+    frozen,
+    some_names,
+    words_in,
+)
 
 SCALES = ("auto", "probabilities", "logits", "log_probabilities", "percent")
 #: Largest distance from 1 of a sum of exp of printed log-probabilities.
@@ -575,6 +584,7 @@ def vectors_on(block: np.ndarray, scale: str) -> np.ndarray:
         return proba / np.where(np.abs(sums - 1.0) <= LOG_SUM_TOLERANCE, sums, 1.0)
 
 
+@any_numbers
 def raw_of(table: Table, roles: Roles, decided: Decided | None = None) -> RawPredictions:
     """Return the raw predictions of a table, or of a batch of rows, about which the first rows `decided`."""
     table = numbered(Given(only=roles.only).kept(table), roles.words)

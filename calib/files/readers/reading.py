@@ -21,7 +21,7 @@ from calib.files.readers.long_format import wide
 from calib.files.readers.nested import as_json, lists_in_texts, writes_lists
 from calib.files.readers.numpy import read_npy, read_npz, table_of_arrays
 from calib.files.readers.source import Limits, Progress, Source, open_source, whole
-from calib.files.readers.tables import Table, frozen, table_from_frame
+from calib.files.readers.tables import Table, any_numbers, frozen, table_from_frame
 from calib.files.readers.text import read_delimited
 
 NPY_MAGIC = b"\x93NUMPY"
@@ -46,6 +46,7 @@ FOREIGN = {
 }
 
 
+@any_numbers
 def read_table(
     source: Any,
     *,
@@ -107,6 +108,7 @@ def refuse_unreadable(name: str, format: str) -> Iterator[None]:
         raise InputError(f"{name!r} cannot be read as {format}: {reason}") from None
 
 
+@any_numbers
 def table_from(data: Any, limits: Limits | None = None, progress: Progress | None = None) -> Table | None:
     """Return a table of a file, a frame (pandas, or Arrow's batches) or a mapping of arrays; else None."""
     limits = limits or Limits()

@@ -20,7 +20,7 @@ from calib.files.readers.generators import GENERATORS, MOST_CLASSES
 from calib.files.readers.long_format import MAJORITY, votes_in
 from calib.files.readers.models import with_model, with_pairs
 from calib.files.readers.roles import Choice, ChoiceError, Given, Roles, models_in, numbered, rows_of
-from calib.files.readers.tables import Table, some_names, words_in
+from calib.files.readers.tables import Table, any_numbers, some_names, words_in
 
 #: Most readings that a question shows in full, and rows of the file that it shows as each reads them.
 SHOWN, ROWS = 3, 3
@@ -72,6 +72,7 @@ class TableReading:
         return not REQUIRED & self.failed.keys()
 
 
+@any_numbers
 def guess_roles(table: Table, given: Given | None = None) -> Roles:
     """Return the roles of the best reading, with a `doubt` and `choices` if the user must decide."""
     given = (given or Given()).resolved(table)
@@ -309,8 +310,7 @@ def _rows_as_read(columns: Columns, readings: Sequence[Roles]) -> list[tuple[str
 
 def _texts(columns: Columns, roles: Roles) -> list[str]:
     """Return what a reading says of each of the first rows; "" of an incomplete row."""
-    with np.errstate(invalid="ignore"):  # of a signalling NaN, which becomes a quiet one
-        score = columns.rows(roles.probabilities, FIRST).astype(np.float64)
+    score = columns.rows(roles.probabilities, FIRST).astype(np.float64)
     score /= 100.0 if roles.scale == "percent" else 1.0
     true = _cells(columns, roles.label[0]) if len(roles.label) == 1 else None
     if true is None and roles.correct is not None:
@@ -322,7 +322,7 @@ def _texts(columns: Columns, roles: Roles) -> list[str]:
     if roles.kind == "binary":
         words = columns.words(*roles.label)
         said = [f"P({roles.positive or positive_of(words) or max(words, default='1')})"] * len(score)
-    elif "vector" in roles.has and names:
+    elif "vector" in roles.has and len(names) == score.shape[1]:
         said, high = [f"said {names[top]}" for top in score.argmax(axis=1)], score.max(axis=1)
     elif roles.predicted:
         said = [f"said {word}" if word else "confidence" for word in _cells(columns, roles.predicted)]
@@ -384,8 +384,7 @@ def _refuse_fractions(columns: Columns, roles: Roles) -> None:
     """Refuse a column with the name of a true class that holds fractions, if there is no other."""
     for name in columns.fractions - {*roles.probabilities} if not roles.label and not roles.correct else ():
         if columns.called(name, "true"):
-            with np.errstate(invalid="ignore"):  # infinite numbers
-                row = int((columns[name] % 1 > 0).argmax())
+            row = int((columns[name] % 1 > 0).argmax())
             held = f"column {name[:60]!r} has the name of a true class, but holds {columns[name][row]:.6g}"
             raise InputError(
                 f"{held} in row {row}; write a class there, or name the column of the true class"

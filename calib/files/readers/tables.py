@@ -19,6 +19,9 @@ LINE_BREAK = re.compile(r"(?<! ) *(?:\r\n|\r|\n) *")
 #: Characters in the longest name of a class, column, row or split.
 LONGEST_NAME = 1_000
 
+#: Decorates what meets untrusted numbers: huge, infinite and signalling ones are tested, and need no warning.
+any_numbers = np.errstate(over="ignore", invalid="ignore")
+
 
 @dataclass(frozen=True, eq=False)
 class Table:
