@@ -249,8 +249,7 @@ class Judgement(Drawn):
         """
         check_count(k, "k", 1)
         extra = self._allocated(k)
-        generator = random_generator(random_state)
-        order = generator.permutation(np.flatnonzero(~self.rows.labelled))
+        order = random_generator(random_state).permutation(np.flatnonzero(~self.rows.labelled))
         cell = self.rows.cell[order]
         chosen = np.concatenate([order[cell == c][:n] for c, n in enumerate(extra.tolist())])
         left = self.cells.n_rows - self.cells.n_labels
@@ -277,12 +276,14 @@ class Judgement(Drawn):
     def _strata(self) -> _Strata:
         return _Strata(self.rows, self.alpha, self.chosen_by)
 
+    @property
+    def _main_votes(self) -> np.ndarray:
+        return self.rows.votes[:, self.rows.names.index(self.main)]
+
     @cached_property
     def _main_share(self) -> np.ndarray:
         """Share of the main class in each cell, shrunk by Jeffreys' prior, (C,) float64."""
-        strata = self._strata
-        k = self.rows.names.index(self.main)
-        mean, count = strata.means(self.rows.votes[:, k]), self.cells.n_labels
+        mean, count = self._strata.means(self._main_votes), self.cells.n_labels
         return np.where(count > 0, (np.nan_to_num(mean) * count + 0.5) / (count + 1.0), 0.5)
 
     def _allocated(self, k: int) -> np.ndarray:
@@ -290,17 +291,15 @@ class Judgement(Drawn):
         now, left = self.cells.n_labels, self.cells.n_rows - self.cells.n_labels
         k = min(k, int(left.sum()))
         at_random = min(max(-(-(self.n_labelled + k) // 3) - self.n_labelled, 0), k)
-        first = _filled(np.zeros(len(now)), left, left.astype(np.float64), at_random)
-        p = self._main_share
-        spread = self.cells.share * np.sqrt(p * (1.0 - p))
-        return first + _filled((now + first).astype(np.float64), left - first, spread, k - at_random)
+        first = _filled(0 * now, left, left, at_random)
+        spread = self.cells.share * np.sqrt(self._main_share * (1.0 - self._main_share))
+        return first + _filled(now + first, left - first, spread, k - at_random)
 
     def _width(self, extra: np.ndarray) -> float:
         """Return the expected width of the interval of the main class with further labels."""
-        strata = self._strata
-        n, p = self.cells.n_labels + extra, self._main_share
-        worth = strata.worth(self.rows.votes[:, self.rows.names.index(self.main)]) if self.n_labelled else 1.0
-        found = strata.combined(np.where(n > 0, p, np.nan), n * worth, strata.share)
+        strata, n = self._strata, self.cells.n_labels + extra
+        share = np.where(n > 0, self._main_share, np.nan)
+        found = strata.combined(share, n * strata.worth(self._main_votes), strata.share)
         return found.upper - found.lower
 
 

@@ -183,18 +183,15 @@ class JudgedRows:
         chosen = float(((seen - expected) ** 2 / np.maximum(expected * (1.0 - m / n), 1e-300)).sum()) * worth
         if chdtrc(max(np.count_nonzero(of_verdict) - 1, 1), chosen) < IMPROBABLE:
             return "verdict"
-        if self.confidence is not None:
-            score = self.confidence.astype(np.float64)
-            mean = np.bincount(self.verdict, score) / np.maximum(of_verdict, 1)
-            away = score - mean[self.verdict]
-            spread = np.bincount(self.verdict, away**2) / np.maximum(of_verdict - 1, 1)
-            share = seen / np.maximum(of_verdict, 1)
-            variance = float(((1.0 - share) * spread * seen).sum())
-            if variance > 0.0:
-                z = abs(float(away[self.row].sum())) / np.sqrt(variance) * np.sqrt(worth)
-                if 2.0 * ndtr(-z) < IMPROBABLE:
-                    return "confidence"
-        return "random"
+        if self.confidence is None:
+            return "random"
+        score = self.confidence.astype(np.float64)
+        mean = np.bincount(self.verdict, score) / np.maximum(of_verdict, 1)
+        away = score - mean[self.verdict]
+        spread = np.bincount(self.verdict, away**2) / np.maximum(of_verdict - 1, 1)
+        variance = float(((1.0 - seen / np.maximum(of_verdict, 1)) * spread * seen).sum())
+        z = abs(float(away[self.row].sum())) / np.sqrt(variance) * np.sqrt(worth) if variance > 0.0 else 0.0
+        return "confidence" if 2.0 * ndtr(-z) < IMPROBABLE else "random"
 
 
 def _middle(values: np.ndarray) -> int:
