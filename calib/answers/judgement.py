@@ -171,9 +171,8 @@ class Judgement(Drawn):
                 f"verdict nor confidence shows. Of the {self.n_labelled:,} labelled rows, people agree with "
                 f"{np.mean(self.rows.right):.1%}."
             )
-        names = [""] if len(shown) == 1 else [f" {rates.verdict[k]}" for k in shown]
-        ends = [_percents(rates.lower[k], rates.upper[k]) for k in shown]
-        truly = ", ".join(map("".join, zip(ends, names, strict=True)))
+        named = {k: f" {rates.verdict[k]}" if len(shown) > 1 else "" for k in shown}
+        truly = ", ".join(_percents(rates.lower[k], rates.upper[k]) + name for k, name in named.items())
         right = "; ".join(
             f"{rates.verdict[k]} is right in {_percents(rates.agreement_lower[k], rates.agreement_upper[k])}"
             for k in common
@@ -181,11 +180,12 @@ class Judgement(Drawn):
         )
         words += f" Truly {truly}. {right}. {self.n_labelled:,} of {self.n_rows:,} rows are labelled"
         words += CHOICE_WORDS[self.chosen_by]
-        unseen = float(self.cells.share[self.cells.n_labels == 0].sum())
-        left = (
-            f" No row is labelled in cells with {unseen:.1%} of the rows; the intervals allow anything there."
-        )
-        return words + left * bool(unseen)
+        if unseen := float(self.cells.share[self.cells.n_labels == 0].sum()):
+            words += (
+                f" No row is labelled in cells with {unseen:.1%} of the rows; the intervals allow anything "
+            )
+            words += "there."
+        return words
 
     def passing(self, accuracy: float = 0.9, *, alpha: float = 0.1) -> Passing:
         """Return which verdicts may pass without a person, by `calib.decide` for each verdict.
@@ -227,8 +227,8 @@ class Judgement(Drawn):
         share = float(accepted.mean())
         named = zip(rows.names, rule.thresholds.tolist(), strict=True)
         found = {name: threshold for name, threshold in named if np.isfinite(threshold)}
-        ends = ["" if rows.confidence is None else f" from {100 * value:.3g} %" for value in found.values()]
-        passing = ", ".join(map("".join, zip(found, ends, strict=True)))
+        limited = [f"{name} from {100 * threshold:.3g} %" for name, threshold in found.items()]
+        passing = ", ".join(found if rows.confidence is None else limited)
         words = f"{share:.1%} of all rows may pass ({passing}). {rule.guarantee}"
         return Passing(accuracy, share, rule, accepted, found, words)
 
@@ -503,7 +503,6 @@ def _cells(strata: _Strata) -> JudgeCells:
         least, most, mean = np.stack([grouped.min(), grouped.max(), grouped.mean()])
     said = np.array(rows.names, dtype=object)[strata.verdict]
     n_rows, share, n_labels = strata.count, strata.share, np.bincount(strata.cell, minlength=n_cells)
-    upper = np.where(effective > 0, upper, 1.0)
     return JudgeCells(said, least, most, mean, n_rows, share, n_labels, agreement, lower, upper)
 
 
