@@ -54,6 +54,8 @@ FOUND = {
     "products of cells beyond floats": make(2164808)[1],
     "words of a matrix of truths taken for numbers": make(2036687)[1],
     "fewer names than scores in doubt": make(2083782)[1],
+    "text of no code points among words": make(3101123)[1],
+    "matrix without columns in doubt": make(3126402)[1],
     "long name": b"x" * 1_500 + b",b\n0.5,0.5\n",
 }
 

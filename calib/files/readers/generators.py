@@ -87,7 +87,8 @@ def of_ranks(columns: Columns) -> Iterator[Roles]:
 
 def of_matrices(columns: Columns) -> Iterator[Roles]:
     """Propose a matrix of scores beside labels."""
-    given, matrices = columns.given, columns.table.matrices
+    given = columns.given
+    matrices = {name: matrix for name, matrix in columns.table.matrices.items() if matrix.shape[1]}
     rest = [name for name in matrices if name != given.label and not is_called(name, *LABELS)]
     alone = len(matrices) == 1 and not columns.unit
     rest = [name for name in rest if alone or not is_flag(matrices[name])]
