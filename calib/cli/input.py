@@ -20,14 +20,16 @@ from calib.files.checked import usable, usable_pair
 from calib.files.findings.examination import Examination, check
 from calib.files.readers.answers import accepted_answers, lists_as_text
 from calib.files.readers.long_format import classes_counted
-from calib.files.readers.raw_predictions import decided_but_for_labels, divide, read_raw, with_choices
+from calib.files.readers.raw_predictions import decided_but_for_labels, divide, read_raw
 from calib.files.readers.reading import read_table
-from calib.files.readers.roles import ChoiceError, Given, Roles, given_columns, models_in
+from calib.files.readers.roles import ChoiceError, Given, Roles, given_columns, kept, models_in
 from calib.files.readers.source import Limits, open_source
 from calib.files.readers.tables import Table, some_names
 
 #: Options that name a file to write.
 OUTPUTS = ("output", "junit", "markdown")
+#: Options that every reader of columns takes, by the fields of `Given`.
+GIVEN = [each.name for each in fields(Given) if each.name != "abstentions"]
 
 
 def chosen(options: Namespace, names: str) -> dict[str, Any]:
@@ -185,12 +187,9 @@ def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = Fal
         file = read_table(options.file, **asked)
     labels = read_table(options.labels, limits=limits) if options.labels else None
     calibration = None
-    given, none = given_columns(columns(options)), options.abstention or None
-    examinations = {}
+    given, examinations = given_of(options), {}
     if options.fix or examined:
-        examinations = check(
-            file, labels=labels, fix=fix_codes(options), given=given, abstentions=none, limits=limits
-        )
+        examinations = check(file, labels=labels, fix=fix_codes(options), given=given, limits=limits)
     if options.fix:
         name = options.part or ("evaluation" if "evaluation" in examinations else "calibration")
         if name not in examinations:
@@ -202,11 +201,11 @@ def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = Fal
     elif labelled and not labels and not options.part:
         parts = divide(file, given=given)
         roles = next(iter(parts.values())).roles
-        calibration, rows = usable_pair(parts, options.scores, none, given.positive)
+        calibration, rows = usable_pair(parts, options.scores)
     else:
         raw = read_raw(file, labels=labels, split=options.part, given=given)
         raw = raw if labelled else decided_but_for_labels(raw)
-        rows, roles = usable(with_choices(raw, none, given.positive), options.scores), raw.roles
+        rows, roles = usable(raw, options.scores), raw.roles
     rows = rows if labelled else rows.without_votes()
     if calibration is not None:
         calibration, rows = in_common_classes(calibration, rows)
@@ -224,7 +223,7 @@ def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = Fal
 
 def _sampled(file: Table, options: Namespace) -> FileRows:
     """Return repeated answers to questions, with the share that agrees as confidence."""
-    named = {each.name for each in fields(Given)} - {"label", "cluster", "only", "scores"}
+    named = {*GIVEN} - {"label", "cluster", "only", "scores"}
     unused = [name for name in (*sorted(named), "labels", "part", "fix") if getattr(options, name)]
     if unused or not options.label:
         raise InputError(
@@ -233,7 +232,7 @@ def _sampled(file: Table, options: Namespace) -> FileRows:
         )
     given = Given(votes=tuple(options.sample), cluster=options.cluster, only=tuple(options.only))
     given = given.resolved(file)
-    file = given.kept(file)
+    file = kept(file, given.only)
     if options.label not in file.columns:
         raise InputError(f"there is no column {options.label[:60]!r}; there are: {some_names(file.columns)}")
     accepted = [accepted_answers(cell) for cell in file.columns[options.label].tolist()]
@@ -252,7 +251,12 @@ def _counted(rows: Announcement, options: Namespace) -> Announcement:
 def columns(options: Namespace) -> dict[str, Any]:
     if options.sample:
         raise InputError("--sample needs one file of answers, and a command that assesses rows")
-    return chosen(options, " ".join(each.name for each in fields(Given)))
+    return chosen(options, " ".join(GIVEN))
+
+
+def given_of(options: Namespace) -> Given:
+    """Return what the options say about the columns of a file that is read as a whole."""
+    return given_columns(columns(options) | {"abstentions": options.abstention or None})
 
 
 def numbers_by_name(texts: Sequence[str], what: str) -> dict[str, float]:

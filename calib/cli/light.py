@@ -13,14 +13,13 @@ from typing import NoReturn
 
 from calib.base.exceptions import InputError, not_installed
 from calib.base.results import parts
-from calib.cli.input import Output, columns, fix_codes, read_rows, refuse_summary
+from calib.cli.input import Output, fix_codes, given_of, read_rows, refuse_summary
 from calib.cli.streams import deliver, options_of, question_lines
 from calib.data.kinds import KINDS
 from calib.files.findings.codes import Finding, counted
 from calib.files.findings.examination import Examination
 from calib.files.findings.examination import check as check_file
 from calib.files.readers.raw_predictions import RawPredictions
-from calib.files.readers.roles import given_columns
 from calib.files.readers.source import Limits
 from calib.files.readers.tables import some_names
 
@@ -64,8 +63,7 @@ def check(options: Namespace) -> Output[CheckData]:
     refuse_summary(options)
     examinations = check_file(
         options.file, labels=options.labels, fix=fix_codes(options), format=options.format,
-        given=given_columns(columns(options)), abstentions=options.abstention or None,
-        limits=Limits(seconds=options.time_limit),
+        given=given_of(options), limits=Limits(seconds=options.time_limit),
     )  # fmt: skip
     lines, data = [], {}
     for part, examination in sorted(examinations.items()):

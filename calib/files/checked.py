@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from calib.base.exceptions import InputError
 from calib.data.predictions import Announcement, Predictions
 from calib.files.findings import examine
-from calib.files.readers.raw_predictions import RawPredictions, RemedyError, divide, read_raw, with_choices
+from calib.files.readers.raw_predictions import RawPredictions, RemedyError, divide, read_raw
 from calib.files.readers.reading import read_table, table_from
-from calib.files.readers.roles import ChoiceError, Roles, given_columns, models_in
+from calib.files.readers.roles import ChoiceError, Given, Roles, given_columns, models_in
 from calib.files.readers.source import Limits, Progress
 
 __all__ = ["read", "read_models", "read_pair", "read_predictions"]
@@ -137,15 +138,11 @@ def read(
     >>> rows.kind, rows.n_samples, rows.class_names, round(rows.coverage, 3)
     ('top-label', 2, ('cat', 'dog', 'emu'), 0.667)
     """
-    columns = {"label": label, "votes": votes, "score": score, "predicted": predicted, "correct": correct}
-    columns |= {"weight": weight, "id": id, "cluster": cluster, "group": group, "fold": fold, "model": model}
-    given = given_columns(
-        {**columns, "positive": positive, "words": words}
-        | {"drop_label": drop_label, "only": only, "scores": scores}
-    )
+    arguments = locals()
+    given = given_columns({each.name: arguments[each.name] for each in fields(Given)})
     options: dict[str, Any] = {"format": format, "limits": limits, "progress": progress}
     raw = read_raw(source, labels=labels, split=split, roles=roles, given=given, **options)
-    return usable(with_choices(raw, abstentions, positive), scores)
+    return usable(raw, scores)
 
 
 def read_models(source: Any, *, limits: Limits | None = None, **options: Any) -> dict[str, Announcement]:
@@ -199,16 +196,13 @@ def read_pair(
     its split column (values such as val, calibration, test), without rows named train. A file that names no
     calibration rows gives (None, all rows). Arguments as for `read`.
     """
-    given = given_columns({**columns, "scores": scores})
+    given = given_columns({**columns, "scores": scores, "abstentions": abstentions})
     table = read_table(source, format=format, limits=limits, progress=progress)
-    return usable_pair(divide(table, roles, given=given), scores, abstentions, given.positive)
+    return usable_pair(divide(table, roles, given=given), scores)
 
 
 def usable_pair(
-    raw: Mapping[str, RawPredictions],
-    scores: str = "auto",
-    abstentions: Sequence[str] | None = None,
-    positive: str | None = None,
+    raw: Mapping[str, RawPredictions], scores: str = "auto"
 ) -> tuple[Announcement | None, Announcement]:
     """Return the checked (calibration, evaluation) predictions of the parts of a file."""
     if "evaluation" not in raw:
@@ -218,7 +212,7 @@ def usable_pair(
             "split",
             "calibration",
         )
-    read = {name: usable(with_choices(part, abstentions, positive), scores) for name, part in raw.items()}
+    read = {name: usable(part, scores) for name, part in raw.items()}
     if len({part.n_classes for part in raw.values() if "scores" in part.has}) > 1:
         sizes = " and ".join(f"{name} has {part.n_classes} classes" for name, part in raw.items())
         raise InputError(f"{sizes}; both need the same columns")

@@ -28,12 +28,11 @@ from calib.files.readers.raw_predictions import (
     RawPredictions,
     Refused,
     decided_but_for_labels,
-    ones_on,
+    probabilities_on,
     raw_of,
     refused_ones,
     refused_vectors,
     refused_weights,
-    vectors_on,
 )
 from calib.files.readers.readings import guess_roles
 from calib.files.readers.roles import Given, Roles, given_columns, numbered, part_of
@@ -254,7 +253,7 @@ def _codes(raw: RawPredictions) -> np.ndarray:
 def _class_scores(given: Sequence[np.ndarray], scale: str) -> Sequence[np.ndarray]:
     columns = list(np.ascontiguousarray(given[0].T)) if given[0].ndim == 2 else given
     if scale in ("logits", "log_probabilities", "percent"):
-        return list(np.ascontiguousarray(vectors_on(np.stack(columns, axis=1), scale).T))
+        return list(np.ascontiguousarray(probabilities_on(np.stack(columns, axis=1), scale, vectors=True).T))
     same = len({column.dtype for column in columns}) == 1
     return columns if same else [column.astype(np.float64) for column in columns]
 
@@ -302,7 +301,7 @@ def _sweep_block(
 
 def _one_score(given: np.ndarray, scale: str, kept: _Kept) -> np.ndarray:
     with np.errstate(over="ignore", invalid="ignore"):
-        score = ones_on(given, scale)
+        score = probabilities_on(given, scale, vectors=False)
         if score.min() >= 0.0 and score.max() <= 1.0:
             return score
         kept.refuse(refused_ones(score))

@@ -23,7 +23,6 @@ from calib.files.readers.raw_predictions import (
     divide,
     raw_announcement,
     raw_of,
-    with_choices,
     with_labels,
 )
 from calib.files.readers.reading import read_table, table_from
@@ -195,12 +194,9 @@ def check(
     limits = (limits or Limits()).begun()
     progress = limits.timed(progress)
     table = read_table(source, format=format, limits=limits, progress=progress)
-    raw_by_part = divide(table, roles, given=given)
-    positive = None if given is None else given.positive
-    if labels is not None:
-        name = "evaluation" if "evaluation" in raw_by_part else next(iter(raw_by_part))
-        raw_by_part = {**raw_by_part, name: with_labels(raw_by_part[name], labels, limits=limits)}
-    raw_by_part = {part: with_choices(raw, abstentions, positive) for part, raw in raw_by_part.items()}
+    if abstentions is not None:
+        given = replace(given or Given(), abstentions=tuple(abstentions))
+    raw_by_part = divide(table, roles, None, given, labels, limits)
     examinations = examine_parts(raw_by_part, fix=fix, progress=progress)
     applied = {accepted.code for each in examinations.values() for accepted in each.fixes}
     for code in fix:

@@ -17,8 +17,7 @@ from calib.files.readers.raw_predictions import (
     are_log_probabilities,
     are_percentages,
     is_outside,
-    ones_on,
-    vectors_on,
+    probabilities_on,
 )
 from calib.files.readers.tables import any_numbers
 
@@ -180,7 +179,7 @@ def _on_scale(raw: RawPredictions, scale: str, fact: str, named: bool = False) -
 
 
 def _turned(data: RawPredictions, scale: str) -> RawPredictions:
-    on_scale = partial(vectors_on if "vector" in data.has else ones_on, scale=scale)
+    on_scale = partial(probabilities_on, scale=scale, vectors="vector" in data.has)
     return replace(data, proba=map_row_blocks(on_scale, data.proba), scale="probabilities")
 
 

@@ -112,7 +112,8 @@ def no_classes(words: Iterable[str], known: Collection[str] = ()) -> set[str]:
 
 def classes_in(*columns: np.ndarray | None) -> tuple[str, ...]:
     """Return the distinct classes in columns: numbers by size, then texts in alphabetical order."""
-    words = {word for values in columns if values is not None for word in words_in(values)[1]} - set(MISSING)
+    held = (words_in(values.ravel())[1] for values in columns if values is not None)
+    words = {word for each in held for word in each} - set(MISSING)
     last = [ANOTHER] if ANOTHER in words else []
     return (*sorted(words - {ANOTHER}, key=natural), *last)
 
@@ -137,6 +138,15 @@ def positive_of(words: Iterable[str]) -> str | None:
         return words[-1]
     telling = [word for word in words if word.lower() in POSITIVE]
     return telling[0] if len(telling) == 1 else None
+
+
+def say_the_same(first: tuple[np.ndarray, list[str]], second: tuple[np.ndarray, list[str]]) -> bool:
+    """Whether two columns, given by `words_in`, divide the rows alike, with equal words or none in common."""
+    (codes, words), (others, other_words) = first, second
+    if {*words} & {*other_words}:
+        place = {word: code for code, word in enumerate(words)}
+        return bool((codes == np.array([place.get(word, -1) for word in other_words])[others]).all())
+    return len(np.unique(codes * len(other_words) + others)) == len(words) == len(other_words)
 
 
 def same_answers(given: np.ndarray, true: np.ndarray) -> np.ndarray:

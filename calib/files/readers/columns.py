@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.data.likeness import MIN_CLUSTERS
 from calib.data.times import are_dates
-from calib.files.readers.answers import natural, no_classes, says_right, yes_or_no
+from calib.files.readers.answers import codes_of, natural, no_classes, say_the_same, says_right, yes_or_no
 from calib.files.readers.conventions import (
     KNOWN,
     LABEL_PREFIX,
@@ -35,6 +35,7 @@ from calib.files.readers.conventions import (
 from calib.files.readers.roles import Given, Roles
 from calib.files.readers.tables import Table, as_float, as_float_column, as_keys, by_word, one_line, words_in
 
+T = TypeVar("T")
 #: Largest distance of a score from [0, 1] by rounding.
 ROUNDING = 1e-3
 #: Characters between a class and the rest of a name.
@@ -103,34 +104,33 @@ class Columns:
     """The columns of a table, each examined once, with the roles that their names suggest."""
 
     def __init__(self, table: Table, given: Given, like: Columns | None = None) -> None:
-        numbers = {n: v for n, v in table.columns.items() if v.dtype == object and _writes_fractions(v)}
-        numbers = {name: as_float_column(values, name) for name, values in numbers.items()}
-        table = replace(table, columns={**table.columns, **numbers})
-        self.table, self.given = table, given
+        numbers = {n: as_float_column(v, n) for n, v in table.columns.items() if _writes_fractions(v)}
+        self.table = table = replace(table, columns={**table.columns, **numbers})
+        self.given = given
         self.word = {name: normalised(name) for name in table.columns}
         self.has_header = [*table.columns] != [str(at) for at in range(len(table.columns))]
         sizes = Counter(map(len, (*table.matrices.values(), *table.columns.values())))
         n_rows = sizes.most_common(1)[0][0] if sizes else 0
         self.listed: tuple[str, ...] | None = None
         for name, values in table.columns.items():
-            if self.called(name, "classes") and (len(values) != n_rows or not table.tabular):
+            if is_called(name, "classes") and (len(values) != n_rows or not table.tabular):
                 self.listed = tuple(one_line(str(each)) for each in values)
             elif len(values) == n_rows:
                 continue
-            elif name in given.columns or self.called(name, *KNOWN):
+            elif name in given.columns or is_called(name, *KNOWN):
                 raise InputError(
                     f"{name[:60]!r} has {len(values):,} entries for {n_rows:,} rows; give one for each row"
                 )
             del self.word[name]  # arrays of an archive may be about something else
-        self._words: dict[str, frozenset[str]] = {}
         #: What was found in columns: distinct cells, sums of rows, AUCs
         self._found: dict[Any, Any] = {} if like is None else like._found
         self._find_roles()
 
-    def _once(self, key: Any, find: Callable[[], Any]) -> Any:
+    def _once(self, key: Any, find: Callable[[], T]) -> T:
         if key not in self._found:
             self._found[key] = find()
-        return self._found[key]
+        found: T = self._found[key]
+        return found
 
     def _find_roles(self) -> None:
         given, word = self.given, self.word
@@ -140,18 +140,20 @@ class Columns:
         self.side = self._side()
         named = {given.label, given.predicted, given.correct, *given.score}
         side = {name for name in self.side.values() if name is not None}
-        self.free = dict.fromkeys(n for n in word if n in named or not (n in side or self.is_aside(n)))
+        self.free = dict.fromkeys(
+            n for n in word if n in named or not (n in side or is_called(n, "aside", "index"))
+        )
         self.classes = [n for n in self.free if n not in self.fractions]
         classes = [name for name in self.classes if name not in named]
-        predicted = [n for n in classes if self.is_predicted(n) and not self.called(n, "label", "true")]
+        predicted = [n for n in classes if self.is_predicted(n) and not is_called(n, "label", "true")]
         self.twins = [name for name in classes if self._is_twin(name, predicted)]
         predicted = [name for name in predicted if name not in self.twins and not are_dates(self[name])]
         if {"announced", "calibrated"} <= {*word.values()}:  # calib wrote it
             predicted = [name for name in predicted if word[name] == "announced"]
         self.predicted = [given.predicted] if given.predicted else predicted
-        graded = [n for n in classes if self.called(n, "correct", "wrong") and says_right(self[n])]
-        if any(self.called(name, "confidence") for name in word):
-            graded += [name for name in classes if self.called(name, "grade") and is_flag(self[name])]
+        graded = [n for n in classes if is_called(n, "correct", "wrong") and says_right(self[n])]
+        if any(is_called(name, "confidence") for name in word):
+            graded += [name for name in classes if is_called(name, "grade") and is_flag(self[name])]
         self.correct = [given.correct] if given.correct else graded
         tiers = (NAMES["true"] - {"answer"}, {"answer"}, NAMES["label"])
         labels = [*self.twins, *(name for names in tiers for name in classes if word[name] in names)]
@@ -179,8 +181,8 @@ class Columns:
 
     def _side_role(self, name: str, position: int) -> str | None:
         values, is_number = self[name], name in self.numeric
-        role = next((role for role in SIDE_ROLES if self.called(name, role)), None)
-        together = self.called(name, "together")
+        role = next((role for role in SIDE_ROLES if is_called(name, role)), None)
+        together = is_called(name, "together")
         if role in ("id", "cluster") or (role is None and together):
             n_values = len(pd.unique(values))
             if n_values == len(values):
@@ -189,32 +191,31 @@ class Columns:
                 role = "cluster"
         if role is not None and (is_number if role == "weight" else name not in self.fractions):
             return None if role == "model" and len(self.words(name)) < 2 else role
-        named = self.called(name, "index")
+        named = is_called(name, "index")
         if not is_number or not (named or (position == 0 and len(values) >= MIN_INDEX_ROWS)):
             return None
         counts = named and self.word[name] != "row" and is_whole(values)
         return "index" if counts or is_row_number(values) else None
 
-    def called(self, name: str, *kinds: str) -> bool:
-        """Whether a column has a name of one of the kinds."""
-        return is_called(name, *kinds)
+    called = staticmethod(is_called)
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.table.columns[name]
 
     def coded(self, name: str) -> tuple[np.ndarray, list[str]]:
         """Return `words_in` of a column."""
-        found: tuple[np.ndarray, list[str]] = self._once(name, lambda: words_in(self[name]))
-        return found
+        return self._once(name, lambda: words_in(self[name]))
 
     def words(self, *names: str) -> frozenset[str]:
         """Return the distinct values of columns, without empty cells and words for them."""
-        for name in names:
-            if name not in self._words:
-                short = words_in(self[name][:FIRST]) if name in self.fractions else self.coded(name)
-                words = frozenset(short[1])
-                self._words[name] = words - no_classes(words) - {*self.given.drop_label}
-        return frozenset().union(*(self._words[name] for name in names))
+        dropped = self.given.drop_label
+
+        def found(name: str) -> frozenset[str]:
+            short = words_in(self[name][:FIRST]) if name in self.fractions else self.coded(name)
+            return frozenset(short[1]) - no_classes(short[1]) - {*dropped}
+
+        each = (self._once(("words", name, dropped), partial(found, name)) for name in names)
+        return frozenset().union(*each)
 
     def varies(self, name: str) -> bool:
         """Whether a column holds two different values; fractions are compared without their texts."""
@@ -230,13 +231,9 @@ class Columns:
         shared = len(words & {*classes})
         return shared > 1 and 2 * shared >= len(words)
 
-    def is_aside(self, name: str) -> bool:
-        """Whether a column holds times, parts of the data or row numbers, by its name."""
-        return self.called(name, "aside", "index")
-
     def is_predicted(self, name: str) -> bool:
         """Whether a column holds predictions, by a word in its name."""
-        return self.called(name, "predicted") or bool({*self.word[name].split("_")} & PREDICTED_WORDS)
+        return is_called(name, "predicted") or bool({*self.word[name].split("_")} & PREDICTED_WORDS)
 
     def _is_twin(self, name: str, predicted: Iterable[str]) -> bool:
         """Whether a name differs from a predicted column's only in words such as actual for predicted."""
@@ -263,12 +260,9 @@ class Columns:
         return found
 
     @cached_property
-    def _positions(self) -> dict[str, int]:
-        return {name: at for at, name in enumerate((*self.table.columns, *self.table.matrices))}
-
-    @cached_property
-    def _sorted_names(self) -> tuple[list[str], list[str]]:
-        return sorted(self._positions), sorted(name[::-1] for name in self._positions)
+    def _sorted_names(self) -> list[list[tuple[str, int]]]:
+        names = (*self.table.columns, *self.table.matrices)
+        return [sorted((name[::step], at) for at, name in enumerate(names)) for step in (1, -1)]
 
     def around(self, head: str, tail: str) -> tuple[str, ...]:
         """Return the columns and matrices between whose `head` and `tail` stands any text, in their order.
@@ -276,13 +270,13 @@ class Columns:
         Each search is binary, and only names with the rarer of the two ends are compared.
         """
         runs = []
-        for names, end in zip(self._sorted_names, (head, tail[::-1]), strict=True):
-            runs.append((names, bisect_left(names, end), bisect_left(names, end + chr(sys.maxunicode))))
-        names, low, high = min(runs, key=lambda run: run[2] - run[1])
-        ended = names[low:high] if names is runs[0][0] else [name[::-1] for name in names[low:high]]
-        least = len(head) + len(tail)
-        found = (n for n in ended if n.startswith(head) and n.endswith(tail) and len(n) >= least)
-        return tuple(sorted(found, key=self._positions.__getitem__))
+        for names, step in zip(self._sorted_names, (1, -1), strict=True):
+            first, last = (end[::step] for end in (head, tail)[::step])
+            low, high = (bisect_left(names, (first + end,)) for end in ("", chr(sys.maxunicode)))
+            runs.append((high - low, names[low:high], step, last))
+        _, names, step, last = min(runs)
+        found = ((at, name[::step]) for name, at in names if name.endswith(last))
+        return tuple(name for _, name in sorted(found) if len(name) >= len(head) + len(tail))
 
     def label_of(self, roles: Roles) -> str | None:
         """Return the column of the label; None if several columns or a matrix hold it."""
@@ -301,21 +295,16 @@ class Columns:
 
     def are_several(self, label: Sequence[str]) -> bool:
         """Whether labels are 0 and 1 for each class, and some rows have no true class or several."""
-        if len(label) > 1:
-            ones = np.stack([one_hot_values(self[name]) for name in label], axis=1)
-        elif label and label[0] in self.table.matrices:
-            ones = self.table.matrices[label[0]]
-        else:
-            return False
-        return bool(np.isin(ones, (0, 1)).all() and (ones.sum(axis=1) != 1).any())
+        each = len(label) > 1 or {*label} & self.table.matrices.keys()
+        return bool(each) and have_several(flags_of(self.table, label))
 
     def is_called_score(self, name: str) -> bool:
         """Whether a column is named as a score, with or without a class or model in its name."""
-        return self.called(name, "confidence", "score") or self.event_of(name) is not None
+        return is_called(name, "confidence", "score") or self.event_of(name) is not None
 
     def event_of(self, name: str) -> tuple[str, str, str] | None:
         """Split the name of a score into (text before, class, text after): prob_fraud, P(Y=1), dog score."""
-        if self.called(name, *KNOWN, "score"):
+        if is_called(name, *KNOWN, "score"):
             return None
         match = PREFIX.fullmatch(name.strip())
         if match is None or not (match["join"] or match["name"].isdigit()):
@@ -333,12 +322,12 @@ class Columns:
         for name in names:
             if (event := self.event_of(name)) is not None:
                 groups.setdefault((event[0], event[2]), []).append((name, event[1]))
-        found = [
-            Frame(tuple(name for name, _ in pairs), tuple(of for _, of in pairs), *around)
-            for around, pairs in groups.items()
-            if len(pairs) > 1 and len({of for _, of in pairs}) == len(pairs)
-        ]
-        return sorted(found, key=lambda frame: -len(frame.columns))
+        found = []
+        for around, pairs in groups.items():
+            columns, classes = zip(*pairs, strict=True)
+            found.append(Frame(columns, classes, *around))
+        distinct = [frame for frame in found if len({*frame.names}) == len(frame.names) > 1]
+        return sorted(distinct, key=lambda frame: -len(frame.columns))
 
     def frames_of(self, names: Sequence[str], labels: Iterable[str]) -> list[tuple[Frame, str]]:
         """Return the groups of columns named after classes of a label, with equal text around the class."""
@@ -375,13 +364,12 @@ class Columns:
         Classes are the `names` of the scores, or else in the order of the label's values.
         """
         rows = self.rows(scores, FIRST).astype(np.float64)
-        codes, words = words_in(self[label][: len(rows)])
-        classes = [w for w in sorted(words, key=natural) if w in self.words(label)]
+        values = self[label][: len(rows)]
+        classes = sorted(self.words(label).intersection(words_in(values)[1]), key=natural)
         classes = [*names] if {*names} >= {*classes} else classes
-        places = {word: at for at, word in enumerate(classes)}
         if len(classes) < 2 or not rows.size:
             return 0.0
-        true = np.array([places.get(word, -1) for word in words])[codes]
+        true = codes_of(values, classes, False)
         known = np.isfinite(rows).all(axis=1) & (true >= 0)
         if not known.any():
             return 0.0
@@ -397,7 +385,7 @@ class Columns:
         codes, words = words_in(self[label][:FIRST])
         top, high = rows.argmax(axis=1), rows.max(axis=1)
         one_to_one = len(np.unique(top * len(words) + codes)) == len(words) == len(np.unique(top))
-        expected = MANY_EXPECTED if self.called(label, "label") else EXPECTED
+        expected = MANY_EXPECTED if is_called(label, "label") else EXPECTED
         sure = high.min() >= UNSURE or -np.log(high.clip(0.5)).sum() < expected
         return high if one_to_one and len(words) > 1 and not sure else None
 
@@ -409,9 +397,8 @@ class Columns:
     def is_percent(self, name: str) -> bool:
         """Whether a column holds percentages: up to 100, with a name of percentages or of probabilities."""
         named = {*self.word[name].split("_")} & PERCENT_WORDS or "%" in name
-        if not named or not is_within(self[name], 100.0) or is_within(self[name], 10.0):
-            return False
-        return float(np.nanmedian(self[name][:LOOKED_AT])) > 1.0
+        inside = bool(named) and is_within(self[name], 100.0) and not is_within(self[name], 10.0)
+        return inside and float(np.nanmedian(self[name][:LOOKED_AT])) > 1.0
 
     def ends(self, name: str) -> tuple[float, float]:
         """Return the lowest and the highest number of a column."""
@@ -423,11 +410,10 @@ class Columns:
 
         def found() -> tuple[float, float]:
             codes, words = self.coded(label)
-            filled = np.array([word != "" for word in words])[codes]
-            return self.separates(score, np.array([word == positive for word in words])[codes], filled)
+            event, filled = np.array([(word == positive, word != "") for word in words])[codes].T
+            return self.separates(score, event, filled)
 
-        auc, errors = self._once((score, label, positive), found)
-        return auc, errors
+        return self._once((score, label, positive), found)
 
     def separates(self, score: str, event: np.ndarray, filled: Any = True) -> tuple[float, float]:
         """Return `separation` for a mask of events in place of a class."""
@@ -521,9 +507,8 @@ class Columns:
             return True
         if not flags or len(first) != 2 or len(second) != 2:
             return False
-        known = np.array([word in first for word in words])[codes]
-        known &= np.array([word in second for word in other_words])[others]
-        a, b = codes[known] == words.index(max(first)), others[known] == other_words.index(max(second))
+        a, b = (codes_of(self[each][:FIRST], sorted(self.words(each)), False) for each in (name, other))
+        a, b = (codes[(a >= 0) & (b >= 0)] == 1 for codes in (a, b))
         if len(a) < LEAST_ALIKE or not 0 < a.mean() < 1 or not 0 < b.mean() < 1:
             return False
         phi = float(np.corrcoef(a, b)[0, 1])
@@ -531,46 +516,40 @@ class Columns:
 
     def say_the_same(self, name: str, other: str) -> bool:
         """Whether two columns divide the rows in the same way, with the same words or with none in common."""
-        if name not in self.word or other not in self.word:
-            return False
-        (codes, words), (others, other_words) = self.coded(name), self.coded(other)
-        if {*words} & {*other_words}:
-            return bool((as_keys(self[name]) == as_keys(self[other])).all())
-        return len(np.unique(codes * len(other_words) + others)) == len(words) == len(other_words)
+        held = name in self.word and other in self.word
+        return held and say_the_same(self.coded(name), self.coded(other))
 
 
 def _writes_fractions(values: np.ndarray) -> bool:
-    if len(values) and not re.search(r"[.eE]", str(values[0])):
+    if values.dtype != object or (len(values) and not re.search(r"[.eE]", str(values[0]))):
         return False
     numbers = np.array([as_float(word) for word in words_in(values)[1] if word])
     return bool(np.isfinite(numbers).all() and (numbers % 1 > 0).any())
 
 
-def _all(values: np.ndarray, test: Callable[[np.ndarray], np.ndarray]) -> bool:
-    """Whether all numbers pass a test or are missing; the first rows are tested first, to save time."""
-    with np.errstate(invalid="ignore"):  # of a signalling NaN, which is no number either
-        return all(bool((np.isnan(rows) | test(rows)).all()) for rows in (values[:1000], values))
-
-
 def is_whole(values: np.ndarray) -> bool:
     """Whether all numbers that are not missing are whole."""
-    floats = values.dtype.kind == "f"
-    return values.dtype.kind in "iu" or (floats and _all(values, lambda rows: rows == np.floor(rows)))
+    if values.dtype.kind != "f":
+        return values.dtype.kind in "iu"
+    with np.errstate(invalid="ignore"):  # of a signalling NaN, which is no number either
+        return bool((np.isnan(values) | (values == np.floor(values))).all())
 
 
 def is_within(values: np.ndarray, high: float = 1.0) -> bool:
     """Whether all numbers that are not missing lie from 0 to `high`, up to rounding."""
-    least, most = -ROUNDING, high + ROUNDING
-    return values.dtype.kind in "fiu" and _all(values, lambda rows: (rows >= least) & (rows <= most))
+    if values.dtype.kind not in "fiu":
+        return False
+    with np.errstate(invalid="ignore"):
+        low, most = (end.reduce(values, axis=None, initial=0) for end in (np.fmin, np.fmax))
+    return bool(low >= -ROUNDING and most <= high + ROUNDING)
 
 
 def is_flag(values: np.ndarray) -> bool:
     """Whether a column holds zeros and ones only, or True and False."""
     if values.dtype == object:
         return {str(v)[:6].lower() for v in values[:100]} <= {"true", "false"}
-    with np.errstate(invalid="ignore"):  # a signalling NaN
-        flags = (((rows == 0) | (rows == 1)).all() for rows in (values[:1000], values))
-        return values.dtype.kind in "iuf" and all(flags)
+    with np.errstate(invalid="ignore"):
+        return values.dtype.kind in "iuf" and bool(((values == 0) | (values == 1)).all())
 
 
 def sums_of(columns: Iterable[np.ndarray]) -> np.ndarray:
@@ -605,11 +584,18 @@ def is_row_number(values: np.ndarray) -> bool:
     return bool((values == np.arange(len(values)) + int(first)).all())
 
 
-def one_hot_values(values: np.ndarray) -> np.ndarray:
-    """Return 0 or 1 for each row of a one-hot column, which may be written True and False."""
-    if values.dtype == object:
-        return by_word(values, lambda word: word.lower() == "true", np.int64)
-    return np.nan_to_num(values).astype(np.int64)
+def flags_of(table: Table, names: Sequence[str]) -> np.ndarray:
+    """Return 0 and 1 by row and class: a matrix, or one-hot columns, which may be written True and False."""
+    if names[0] in table.matrices:
+        return table.matrices[names[0]]
+    columns = [table.columns[name] for name in names]
+    ones = [by_word(v, lambda word: word.lower() == "true") if v.dtype == object else v for v in columns]
+    return np.stack([np.nan_to_num(values).astype(np.int64) for values in ones], axis=1)
+
+
+def have_several(flags: np.ndarray) -> bool:
+    """Whether a matrix holds 0 and 1, and some rows have no true class or several."""
+    return bool(np.isin(flags, (0, 1)).all() and (flags.sum(axis=1) != 1).any())
 
 
 def parts_of_name(name: str) -> Iterator[tuple[str, str, str]]:

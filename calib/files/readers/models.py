@@ -11,6 +11,7 @@ import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.files.readers.columns import FIRST, MOST_MODELS, Columns
+from calib.files.readers.conventions import is_called
 from calib.files.readers.generators import LEAST_TEXTS
 from calib.files.readers.roles import Choice, Roles
 from calib.files.readers.tables import some_names
@@ -55,8 +56,8 @@ def _repeats_rows(columns: Columns, roles: Roles) -> Sequence[str]:
     if truth is None or not columns.table.tabular:
         return ()
     labels = columns.coded(truth)[0]
-    ids = [name for name in columns.word if columns.called(name, "id", "index") or name == roles.id]
-    names = [name for name in roles.ignored if name in columns.word and not columns.is_aside(name)]
+    ids = [name for name in columns.word if is_called(name, "id", "index") or name == roles.id]
+    names = [name for name in roles.ignored if name in columns.word and not is_called(name, "aside", "index")]
     names = [name for name in names if len(set(columns[name][:FIRST])) <= MOST_MODELS]
     texts = [name for name in names if columns[name].dtype == object] if roles.id else []
     for each in (*((name,) for name in names), *combinations(texts[:MOST_TEXTS], 2)):
@@ -81,11 +82,8 @@ def with_pairs(columns: Columns, roles: Roles) -> Roles:
     (score,), label = roles.probabilities, roles.label[0]
     values, truth = np.asarray(columns[score], dtype=np.float64), columns.coded(label)[0]
     for name in [name for name in columns.word if name not in (score, label, *columns.fractions)]:
-        few = len(values) < LEAST_TEXTS or len(pd.unique(columns[name][:FIRST])) < len(values[:FIRST]) // 2
-        if few or 2 * len(pd.unique(columns[name])) != len(values):
-            continue
-        codes = columns.coded(name)[0]
-        if len(codes) != len(values) or (np.bincount(codes) != 2).any():
+        codes, words = columns.coded(name)
+        if len(codes) < LEAST_TEXTS or 2 * len(words) != len(codes) or (np.bincount(codes) != 2).any():
             continue
         order = np.argsort(codes, kind="stable").reshape(-1, 2)
         sums, differ = values[order].sum(axis=1), truth[order[:, 0]] != truth[order[:, 1]]

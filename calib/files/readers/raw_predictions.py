@@ -28,7 +28,7 @@ from calib.data.predictions import (
 )
 from calib.data.splits import FOLD, ID
 from calib.data.times import blocks_of, column_of_block
-from calib.data.validation import plain
+from calib.data.validation import as_labels
 from calib.files.readers.answers import (
     ANOTHER,
     MISSING,
@@ -44,23 +44,15 @@ from calib.files.readers.answers import (
     right_or_another,
     same_answers,
     same_classes,
+    say_the_same,
     two_classes,
 )
-from calib.files.readers.columns import ROUNDING, is_whole, is_within, one_hot_values
+from calib.files.readers.columns import ROUNDING, flags_of, have_several, is_whole, is_within
 from calib.files.readers.conventions import LABELS, is_called, normalised
 from calib.files.readers.long_format import Votes, votes_in
 from calib.files.readers.reading import read_table, table_from
 from calib.files.readers.readings import guess_roles
-from calib.files.readers.roles import (
-    ChoiceError,
-    Given,
-    Roles,
-    check_same_labels,
-    numbered,
-    part_of,
-    part_tables,
-    rows_of,
-)
+from calib.files.readers.roles import Choice, ChoiceError, Given, Roles, kept, part_of, part_tables, rows_of
 from calib.files.readers.source import Limits, Progress
 from calib.files.readers.tables import (
     Table,
@@ -73,7 +65,8 @@ from calib.files.readers.tables import (
     words_in,
 )
 
-SCALES = ("auto", "probabilities", "logits", "log_probabilities", "percent")
+OTHER_SCALES = ("logits", "log_probabilities", "percent")
+SCALES = ("auto", "probabilities", *OTHER_SCALES)
 #: Largest distance from 1 of a sum of exp of printed log-probabilities.
 LOG_SUM_TOLERANCE = 0.02
 #: Largest distance from 100 of a sum of percentages printed with a decimal over many classes.
@@ -92,36 +85,23 @@ class RemedyError(InputError):
         self.fact, self.argument, self.value = fact, argument, value
 
 
-def with_choices(
-    raw: RawPredictions, abstentions: Sequence[str] | None = None, positive: str | None = None
-) -> RawPredictions:
-    """Return the raw predictions with the user's abstentions and positive class."""
-    roles = raw.roles
-    if abstentions is not None and "announced class" in raw.has and roles is not None:
-        roles = replace(roles, abstentions=tuple(abstentions))
-        names = _names_of(roles, raw.seen, raw.answers, raw.n_classes)
-        raw = replace(raw, roles=roles, class_names=names)
-    if positive is not None and "every label" in raw.has:
-        raw = _one_class_of(raw, positive)
-    elif positive is not None and "event" in raw.has:
+def _of_class(raw: RawPredictions, positive: str) -> RawPredictions:
+    """Return the raw predictions as those of one class and the others."""
+    if "event" in raw.has:
         seen = () if raw.seen is None else classes_in(raw.seen)
         if positive not in (*raw.names, *seen):
             raise InputError(f"the classes are {some_names(seen or raw.names)}; got positive={positive!r}")
-        raw = replace(raw, class_names=two_classes(raw.seen, positive))
-    return raw
-
-
-def _one_class_of(raw: RawPredictions, name: str) -> RawPredictions:
-    if name not in raw.names:
-        raise InputError(f"the classes are {some_names(raw.names)}; got positive={name!r}")
-    at = raw.names.index(name)
-    labels = None
+        return replace(raw, class_names=two_classes(raw.seen, positive))
+    if "every label" not in raw.has:
+        return raw
+    if positive not in raw.names:
+        raise InputError(f"the classes are {some_names(raw.names)}; got positive={positive!r}")
+    at, labels = raw.names.index(positive), None
+    names = (f"not {positive}", positive)
     if raw.labels is not None:
-        words = np.array([f"not {name}", name, ""], dtype=object)
-        column = raw.labels[:, at].astype(np.float64)
-        labels = words[np.where(np.isnan(column), 2, column).astype(np.int64)]
+        codes = np.nan_to_num(raw.labels[:, at].astype(np.float64), nan=2.0).astype(np.int64)
+        labels = np.array([*names, ""], dtype=object)[codes]
     proba = np.ascontiguousarray(raw.proba[:, at : at + 1])
-    names = (f"not {name}", name)
     return replace(raw, proba=proba, labels=labels, class_names=names, kind="binary", roles=None)
 
 
@@ -137,15 +117,13 @@ def read_raw(
     progress: Progress | None = None,
 ) -> RawPredictions:
     """Read a file and decide the roles of its columns, checking nothing; arguments of `read_predictions`."""
-    table = table_from(source, limits, progress) if format is None else None
-    if table is None:
-        table = read_table(source, format=format, limits=limits, progress=progress)
-    raw_by_part = divide(table, roles, split, given)
+    table = table_from(source, limits, progress, format)
+    table = table or read_table(source, format=format, limits=limits, progress=progress)
+    raw_by_part = divide(table, roles, split, given, labels, limits)
     name = "evaluation" if split is None else split
     if name not in raw_by_part:
         raise InputError(f"the file has no part {name!r}; choose from {some_names(raw_by_part)}")
-    raw = raw_by_part[name]
-    return raw if labels is None else with_labels(raw, labels, limits=limits)
+    return raw_by_part[name]
 
 
 @dataclass(frozen=True)
@@ -168,10 +146,9 @@ class RawPredictions:
     labels: np.ndarray | None = None
     class_names: tuple[str, ...] | None = None  #: One name per column of `proba`, when the source gives names
     scale: str = "unknown"  #: What the names of the source say about the scores; "unknown" if nothing
-    #: (n,) array: row ids, sample weights, groups, and what rows belong together
+    #: (n,) array: row ids, sample weights, and what rows belong together
     ids: np.ndarray | None = None
     weight: np.ndarray | None = None
-    group: np.ndarray | None = None
     cluster: np.ndarray | None = None
     roles: Roles | None = None  #: The columns that the other fields came from
     no_labels: tuple[str, ...] = ()  #: Cells of the label, such as "-", that mean "no class"
@@ -204,7 +181,7 @@ class RawPredictions:
         return self.class_names or tuple(str(code) for code in range(size))
 
     def take(self, rows: Any) -> RawPredictions:
-        fields = ("labels", "votes", "ids", "weight", "group", "cluster", "predicted", "ranked")
+        fields = ("labels", "votes", "ids", "weight", "cluster", "predicted", "ranked")
         columns = {name: getattr(self, name) for name in fields}
         chosen = {name: values[rows] for name, values in columns.items() if values is not None}
         metadata = {name: values[rows] for name, values in self.metadata.items()}
@@ -262,15 +239,12 @@ class RawPredictions:
             return codes_of(labels, self.names, self._names_are_listed or "event" in self.has)
         named = labels.dtype == object or self.labels_are_names
         names = self.names if named else tuple(map(str, range(self.n_classes)))
-        code_of = {name: code for code, name in enumerate(names)}
-        by_number = {number: code_of[name] for name in names for number in _as_integers([name])}
-        if labels.dtype != object and len(by_number) < len([n for n in names if _as_integers([n])]):
+        numbers = {_number(name): code for code, name in enumerate(names)}
+        if labels.dtype != object and len(numbers) < len(names):
             raise InputError(f"classes {some_names(names)}: two are the same number; rename one of them")
-        return by_word(
-            labels.astype(np.int64) if labels.dtype == bool else labels,
-            lambda word: code_of.get(word, next((by_number.get(n, -1) for n in _as_integers([word])), -1)),
-            np.int64,
-        )
+        code_of = numbers | {name: code for code, name in enumerate(names)}
+        labels = labels.astype(np.int64) if labels.dtype == bool else labels
+        return by_word(labels, lambda word: code_of.get(word, code_of.get(_number(word), -1)), np.int64)
 
     def refused_labels(self) -> list[Refused]:
         """Return the rows without a label, and the rows whose label names no class."""
@@ -286,7 +260,9 @@ class RawPredictions:
             (
                 "label_names_unmatched" if named else "label_out_of_range",
                 (codes < 0) & ~missing,
-                lambda row: f"label {label_text(labels[row])!r} names no class; the classes are {listed}",
+                lambda row: (
+                    f"label {as_keys(labels[[row]])[0][:60]!r} names no class; the classes are {listed}"
+                ),
             ),
         ]
 
@@ -325,61 +301,63 @@ class RawPredictions:
         "auto" trusts the names of scores unless their values contradict.
         """
         self.check_columns()
-        return self._voted(assessed_as_stated(self._announcement(scores)))
+        none, rows = self.abstained, self
+        if none.any():
+            if none.all():
+                raise InputError(f"no row holds an answer: all {len(none):,} predictions are abstentions")
+            rows = self.take(~none)
+            rows.check_columns()
+        return rows._with_votes(assessed_as_stated(rows._checked(scores, float(1.0 - none.mean()))))
 
-    def _voted(self, rows: Any) -> Any:
+    def _with_votes(self, rows: Any) -> Any:
         """Add the votes to checked rows; rows without votes stay as they are."""
         if self.votes is None or rows.labels is None:
             return rows
         codes = replace(self, labels=self.votes.classes).codes
         assert codes is not None
-        for word in self.votes.classes[codes < 0][:1]:
+        for word in as_keys(self.votes.classes[codes < 0])[:1]:
             raise InputError(
-                f"{label_text(word)!r} has votes but matches no class; the classes are "
-                f"{some_names(self.names)}"
+                f"{word[:60]!r} has votes but matches no class; the classes are {some_names(self.names)}"
             )
         counts = np.zeros((self.n_samples, len(self.names)))
         np.add.at(counts.T, codes, self.votes.counts.T)
-        return rows.with_votes(counts[~self.abstained])
+        return rows.with_votes(counts)
 
-    def _announcement(self, scores: str) -> Announcement:
+    def _checked(self, scores: str, coverage: float) -> Announcement:
+        roles, names = self.roles or Roles(()), self.names
+        columns = {ID: roles.id, FOLD: roles.fold}
+        further: dict[str, Any] = {
+            "metadata": pd.DataFrame(dict(self.metadata)) if self.metadata else None,
+            "columns": {role: name for role, name in columns.items() if name in self.metadata},
+            "sample_weight": self.weight,
+            "cluster": self.cluster,
+        }
+        labels = self._checked_labels()
         if "vector" in self.has:
-            labels, scale = self._checked_labels(), self.scale_of(self.proba, scores)
-            make: Callable[..., Predictions] = Predictions
+            scale = self.scale_of(self.proba, scores)
             if scale == "logits":
-                make = Predictions.from_logits
-            proba = self.proba if scale == "logits" else vectors_on(self.proba, scale)
-            return make(proba, labels, self.class_names, **self._further())
+                return Predictions.from_logits(self.proba, labels, names, **further)
+            proba = probabilities_on(self.proba, scale, vectors=True)
+            return Predictions(proba, labels, names, **further)
+        values = probabilities_on(self.proba, self.scale_of(self.proba, scores), vectors=False)
+        if is_within(values) and is_outside(values):
+            values = values.clip(0.0, 1.0)
         if "every label" in self.has:
-            if self.labels is not None and np.isnan(missing := self.labels.astype(np.float64)).any():
-                row = int(np.isnan(missing).any(axis=1).argmax())
-                raise InputError(f"row {row} does not say of each class whether it is true; complete it")
-            values = self._ones_of(self.proba, scores)
-            return MultilabelPrediction(values, self.labels, self.names, **self._further())
-        none = self.abstained
-        if none.all():
-            raise InputError(f"no row holds an answer: all {len(none):,} predictions are abstentions")
-        rows = self.take(~none) if none.any() else self
-        options = rows._further() | {"coverage": float(1.0 - none.mean())}
-        rows.check_columns()
-        labels, values = rows._checked_labels(), rows._ones_of(rows.proba, scores)
-        if "ranks" in self.has:
-            assert rows.ranked is not None
-            ranked = codes_of(rows.ranked.ravel(), rows.names, rows._names_are_listed)
-            if (ranked < 0).any():
-                row = int((ranked < 0).argmax()) // rows.n_classes
-                raise InputError(
-                    f"row {row} lists an empty class; give {rows.n_classes} classes in every row"
-                )
-            return TopKPrediction(ranked.reshape(values.shape), values, labels, rows.names, **options)
-        score = values[:, 0]
+            return MultilabelPrediction(values, labels, names, **further)
+        score, further["coverage"] = values[:, 0], coverage
         if "classes" not in self.has:
-            return ConfidencePrediction(score, labels, **options)
+            return ConfidencePrediction(score, labels, **further)
         if "event" in self.has:
-            return BinaryPrediction(score, labels, rows.names, **options)
-        predicted = rows.predicted_codes()
-        assert predicted is not None
-        return TopLabelPrediction(predicted, score, labels, rows.names, **options)
+            return BinaryPrediction(score, labels, names, **further)
+        if self.ranked is None:
+            predicted = self.predicted_codes()
+            assert predicted is not None
+            return TopLabelPrediction(predicted, score, labels, names, **further)
+        ranked = codes_of(self.ranked.ravel(), names, self._names_are_listed)
+        if (ranked < 0).any():
+            row = int((ranked < 0).argmax()) // self.n_classes
+            raise InputError(f"row {row} lists an empty class; give {self.n_classes} classes in every row")
+        return TopKPrediction(ranked.reshape(values.shape), values, labels, names, **further)
 
     def check_columns(self) -> None:
         """Refuse columns whose roles are open, and predicted classes that do not match the labels."""
@@ -397,8 +375,7 @@ class RawPredictions:
         """
         if "announced class" not in self.has or self.labels is None or self.predicted is None:
             return None
-        cells = self.predicted if self.ranked is None else self.ranked.ravel()
-        predicted = classes_in(cells[~self.abstained] if self.ranked is None else cells)
+        predicted = classes_in(np.asarray(self.answers)[~self.abstained])
         true = classes_in(self.labels)
         if not predicted or not true or set(true) <= {ANOTHER}:
             return None
@@ -439,35 +416,25 @@ class RawPredictions:
             raise InputError(f"scores must be one of {', '.join(SCALES)}; got {scores!r}")
         if scores != "auto":
             return scores
-        named = self.scale if self.scale in ("logits", "log_probabilities") else "probabilities"
         if self.kind == "vectors":
             with np.errstate(over="ignore", invalid="ignore"):
                 sound = ((values >= 0.0) & (values <= 1.0 + 1e-6)).all(axis=1)
                 sound &= np.abs(row_sums(values) - 1.0) < LOG_SUM_TOLERANCE
-            return "probabilities" if sound.mean() >= 0.99 else named
-        if named != "probabilities" or is_within(values):
-            return "probabilities" if is_within(values) else named
-        unnamed = self.roles is None and are_single_percentages(values)
-        return "percent" if self.scale == "percent" or unnamed else "probabilities"
-
-    def _ones_of(self, values: np.ndarray, scores: str) -> np.ndarray:
-        scale = self.scale_of(values, scores)
-        if scale == "probabilities" and is_within(values) and is_outside(values):
-            return values.clip(0.0, 1.0)
-        return ones_on(values, scale)
-
-    def _further(self) -> dict[str, Any]:
-        table = pd.DataFrame(dict(self.metadata)) if self.metadata else None
-        given = {} if self.roles is None else {ID: self.roles.id, FOLD: self.roles.fold}
-        columns = {role: name for role, name in given.items() if name is not None and name in self.metadata}
-        return {
-            "metadata": table,
-            "columns": columns,
-            "sample_weight": self.weight,
-            "cluster": self.cluster,
-        }
+            return self.scale if sound.mean() < 0.99 and self.scale in OTHER_SCALES else "probabilities"
+        if is_within(values):
+            return "probabilities"
+        unnamed = self.roles is None and values.min() >= 0.0 and 10.0 < values.max() <= 100.0
+        if unnamed and np.median(values) > 1.0:
+            return "percent"
+        return self.scale if self.scale in OTHER_SCALES else "probabilities"
 
     def _checked_labels(self) -> np.ndarray | None:
+        if self.labels is not None and "every label" in self.has:
+            missing = np.isnan(self.labels.astype(np.float64)).any(axis=1)
+            if missing.any():
+                row = int(missing.argmax())
+                raise InputError(f"row {row} does not say of each class whether it is true; complete it")
+            return self.labels
         if self.labels is None or missing_cells(self.labels).all():
             return None
         for _, rows, what in self.refused_labels():
@@ -475,11 +442,6 @@ class RawPredictions:
                 row, n = int(rows.argmax()), int(rows.sum())
                 raise InputError(f"row {row}: {what(row)} ({n:,} such row{'s' * (n != 1)})")
         return self.codes
-
-
-def label_text(label: Any) -> str:
-    """Return a label as text for messages; whole numbers keep all their digits."""
-    return f"{label:.15g}" if isinstance(label, (float, np.floating)) else str(label)[:60]
 
 
 def raw_announcement(rows: Any) -> RawPredictions:
@@ -506,18 +468,21 @@ def is_outside(values: np.ndarray) -> bool:
     return bool(values.min() < 0.0 or values.max() > 1.0 + 1e-6)
 
 
-def from_log_odds(values: np.ndarray) -> np.ndarray:
-    with np.errstate(over="ignore", invalid="ignore"):  # a signalling NaN
-        return 1.0 / (1.0 + np.exp(-values.astype(np.float64)))
+def probabilities_on(values: np.ndarray, scale: str, *, vectors: bool) -> np.ndarray:
+    """Return probabilities from scores on a scale: of single events, or rows of `vectors`.
 
-
-def ones_on(values: np.ndarray, scale: str) -> np.ndarray:
-    """Return probabilities of single events from scores on a scale."""
-    if scale == "logits":
-        return from_log_odds(values)
-    if scale == "log_probabilities":
-        return np.exp(np.minimum(values.astype(np.float64), 0.0))
-    return values / values.dtype.type(100.0) if scale == "percent" else values
+    A row that is not on the scale does not sum to 1.
+    """
+    if scale in ("percent", "probabilities"):
+        return values / values.dtype.type(100.0) if scale == "percent" else values
+    with np.errstate(over="ignore", invalid="ignore"):  # also of a signalling NaN
+        if scale == "logits":
+            return softmax_rows(values) if vectors else 1.0 / (1.0 + np.exp(-values.astype(np.float64)))
+        proba: np.ndarray = np.exp(values.astype(np.float64))
+        if not vectors:
+            return proba.clip(max=1.0)
+        sums = proba.sum(axis=1, keepdims=True)
+        return proba / np.where(np.abs(sums - 1.0) <= LOG_SUM_TOLERANCE, sums, 1.0)
 
 
 def refused_vectors(columns: Sequence[np.ndarray]) -> list[Refused]:
@@ -566,115 +531,97 @@ def are_percentages(matrix: np.ndarray) -> bool:
     return bool(inside and np.median(np.minimum(off, 100.0)) < PERCENT_TOLERANCE)
 
 
-def are_single_percentages(values: np.ndarray) -> bool:
-    """Whether scores of single events are percentages: from 0 to more than 10, and most of them above 1."""
-    inside = np.isfinite(values).all() and values.min() >= 0.0 and 10.0 < values.max() <= 100.0
-    return bool(inside and np.median(values) > 1.0)
-
-
-def vectors_on(block: np.ndarray, scale: str) -> np.ndarray:
-    """Return rows of probabilities from scores on a scale; a row that is not on it does not sum to 1."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if scale == "logits":
-            return softmax_rows(block)
-        if scale in ("percent", "probabilities"):
-            return block / block.dtype.type(100.0) if scale == "percent" else block
-        proba: np.ndarray = np.exp(block.astype(np.float64))
-        sums = proba.sum(axis=1, keepdims=True)
-        return proba / np.where(np.abs(sums - 1.0) <= LOG_SUM_TOLERANCE, sums, 1.0)
-
-
 @any_numbers
 def raw_of(table: Table, roles: Roles, decided: Decided | None = None) -> RawPredictions:
     """Return the raw predictions of a table, or of a batch of rows, about which the first rows `decided`."""
-    table = numbered(Given(only=roles.only).kept(table), roles.words)
+    table = kept(table, roles.only, roles.words)
     if roles.drop_label and len(roles.label) == 1 and roles.label[0] in table.columns:
-        table = rows_of(
-            table, by_word(table.columns[roles.label[0]], lambda w: w not in roles.drop_label, bool)
-        )
-    cluster = None if roles.cluster is None else column_of_block(roles.cluster, table.columns)
-    one_each = (roles.id, roles.fold, roles.weight, roles.group, cluster, roles.predicted, roles.correct)
-    for name in (*roles.probabilities, *roles.label, *roles.votes, *one_each):
-        if name is not None and name not in table.columns and name not in table.matrices:
+        dropped = by_word(table.columns[roles.label[0]], roles.drop_label.__contains__, bool)
+        table = rows_of(table, ~dropped)
+    single = [column_of_block(name, table.columns) for name in roles.single]
+    for name in (*roles.probabilities, *roles.label, *roles.votes, *single):
+        if name not in table.columns and name not in table.matrices:
             raise InputError(f"there is no column {name!r}; check the roles of the columns")
     first = roles.probabilities[0]
     proba = table.matrices[first] if first in table.matrices else table.matrix(roles.probabilities)
     if proba.size == 0:
         raise InputError(f"the scores are empty: shape {proba.shape}")
-    for name in (*one_each, roles.split):
-        if name and (size := len(table.columns[name])) != len(proba):
+    for name in single:
+        if (size := len(table.columns[name])) != len(proba):
             raise InputError(
                 f"{name!r} has {size:,} entries for {len(proba):,} rows of scores; give one for each row"
             )
-    votes = votes_in(table, roles.votes) if roles.votes else None
-    labels = _labels_of(table, roles) if votes is None else votes.labels
-    if votes is not None and not roles.has & {"class", "event"}:
-        raise InputError(f"votes are for one of several classes; these rows are {KINDS[roles.kind].title}")
-    ranked = None
+
+    def column(role: str) -> np.ndarray | None:
+        name = getattr(roles, role)
+        return None if name is None else _cells(table, name)
+
+    predicted, ranked = column("predicted"), None
     if roles.ranked:
         proba, ranked = _ranks_of(table, roles, proba)
-    predicted = _stripped(table.columns[roles.predicted], roles.predicted) if roles.predicted else None
+        predicted = ranked[:, 0]
+    votes = votes_in(table, roles.votes) if roles.votes else None
+    if votes is not None and not roles.has & {"class", "event"}:
+        raise InputError(f"votes are for one of several classes; these rows are {KINDS[roles.kind].title}")
+    labels = _labels_of(table, roles) if votes is None else votes.labels
     if roles.correct is not None and labels is None:
         correct = table.columns[roles.correct]
         outcomes = outcomes_of(correct, roles.correct)
         labels = outcomes if predicted is None else right_or_another(predicted, outcomes)
         if (none := no_attempt(correct)).any():
             predicted = np.where(none, correct, "an answer" if predicted is None else predicted)
-    if "classes" not in roles.has and predicted is not None and labels is not None and roles.correct is None:
+    elif "classes" not in roles.has and predicted is not None and labels is not None and not roles.correct:
         labels, predicted = same_answers(predicted, labels), None
-    no_labels: tuple[str, ...] = ()
-    if labels is not None:
-        _check_one_per_row(labels, len(proba))
-        known = () if decided is None else decided.known
-        labels, no_labels = _without_empty(labels, roles, predicted if ranked is None else ranked, known)
-    seen = labels if votes is None else votes.classes
-    names = _names_of(roles, seen, predicted if ranked is None else ranked, proba.shape[1], decided)
-    check_words(names or (), "the class names")
-    if (
-        names is not None
-        and labels is not None
-        and roles.class_names == (f"not {roles.positive}", roles.positive)
-    ):
-        kept = {*names, *MISSING}
-        labels = by_word(labels, lambda word: word if word in kept else names[0], object)
-    if "scores" in roles.has and names is not None and len(names) != proba.shape[1]:
-        raise InputError(f"there are {len(names)} class names for {proba.shape[1]} columns of scores")
-    return RawPredictions(
+    raw = RawPredictions(
         proba=proba,
-        labels=labels,
-        class_names=names,
         scale=roles.scale,
-        ids=_stripped(table.columns[roles.id], roles.id) if roles.id else None,
-        weight=table.columns[roles.weight] if roles.weight else None,
-        group=_stripped(table.columns[roles.group], roles.group) if roles.group else None,
-        cluster=_clusters_of(table.columns[cluster], str(roles.cluster), cluster) if cluster else None,
+        ids=column("id"),
+        weight=column("weight"),
+        cluster=column("cluster"),
         roles=roles,
-        no_labels=no_labels,
         kind=roles.kind,
-        predicted=predicted if ranked is None else ranked[:, 0],
+        predicted=predicted,
         ranked=ranked,
         votes=votes,
         metadata=_metadata(table, roles, len(proba)),
         decided=decided,
     )
+    return _labelled(raw, labels)
 
 
-def _without_empty(
-    labels: np.ndarray, roles: Roles, cells: np.ndarray | None, further: Sequence[str] = ()
-) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return labels with "" in place of the words that mean "no class", and these words."""
-    if labels.dtype != object or labels.ndim > 1:
-        return labels, ()
-    words = words_in(labels)[1]
-    known = {*(roles.class_names or ()), *further, *classes_in(None if cells is None else cells.ravel())}
-    none = no_classes(words, known)
-    found = tuple(word for word in words if word in none and word)
-    return (by_word(labels, lambda word: "" if word in none else word, object) if found else labels), found
+def _labelled(raw: RawPredictions, labels: np.ndarray | None) -> RawPredictions:
+    """Add labels, with "" in place of words that mean "no class", and name the classes."""
+    roles = raw.roles or Roles((), kind=raw.kind)
+    if labels is not None and len(labels) != raw.n_samples:
+        raise InputError(
+            f"there are {len(labels):,} labels for {raw.n_samples:,} rows of scores; give one label per row"
+        )
+    if labels is not None and labels.dtype == object and labels.ndim == 1:
+        words = words_in(labels)[1]
+        known = {*(roles.class_names or ()), *(raw.decided.known if raw.decided else ())}
+        none = no_classes(words, known | {*classes_in(raw.answers)})
+        if found := tuple(word for word in words if word in none and word):
+            labels = by_word(labels, lambda word: "" if word in none else word, object)
+            raw = replace(raw, no_labels=found)
+    if labels is not None and "classes" not in raw.has:
+        labels = as_outcomes(labels)
+    raw = replace(raw, labels=labels)
+    if raw.roles is None and "event" not in raw.has:
+        return raw
+    names = _names_of(raw, roles)
+    check_words(names or (), "the class names")
+    rest = f"not {roles.positive}"
+    if names and labels is not None and roles.class_names == (rest, roles.positive):
+        held = {*names, *MISSING}
+        labels = by_word(labels, lambda word: word if word in held else rest, object)
+    if names and "scores" in roles.has and len(names) != raw.n_classes:
+        raise InputError(f"there are {len(names)} class names for {raw.n_classes} columns of scores")
+    return replace(raw, labels=labels, class_names=names)
 
 
 def _ranks_of(table: Table, roles: Roles, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return (n, K) scores and names of the highest classes; K is the fewest classes that a row has."""
-    cells = [_stripped(table.columns[name], name) for name in roles.ranked]
+    cells = [_cells(table, name) for name in roles.ranked]
     ranked = np.stack([as_keys(cell) for cell in cells], axis=1)
     filled = np.isfinite(scores)
     answered = filled.any(axis=1)
@@ -686,39 +633,39 @@ def _ranks_of(table: Table, roles: Roles, scores: np.ndarray) -> tuple[np.ndarra
     return np.ascontiguousarray(scores[:, :n_ranks]), ranked[:, :n_ranks]
 
 
-def _names_of(
-    roles: Roles,
-    labels: np.ndarray | None,
-    predicted: np.ndarray | None,
-    n_columns: int,
-    decided: Decided | None = None,
-) -> tuple[str, ...] | None:
-    if decided is not None and decided.class_names is not None:
-        return decided.class_names
-    if "scores" in roles.has:
-        return _names_that_fit(labels, roles, n_columns)
-    if "classes" not in roles.has:
+def _names_of(raw: RawPredictions, roles: Roles) -> tuple[str, ...] | None:
+    if raw.decided is not None and raw.decided.class_names is not None:
+        return raw.decided.class_names
+    if "scores" in raw.has:
+        return _names_that_fit(raw.seen, roles, raw.n_classes)
+    if "classes" not in raw.has:
         return ConfidencePrediction.class_names
-    if "event" in roles.has:
+    if "event" in raw.has:
         listed = roles.class_names is not None and len(roles.class_names) == 2
-        return roles.class_names if listed else two_classes(labels, roles.positive)
-    if roles.class_names is not None:
-        return roles.class_names
-    assert predicted is not None
-    first = predicted if predicted.ndim == 1 else predicted[:, 0]
-    true = labels if decided is None else np.array(decided.known, dtype=object)
-    answers = predicted[~abstaining(first, true, roles.abstentions)]
-    return classes_in(answers.ravel(), labels)
+        return roles.class_names if listed else two_classes(raw.seen, roles.positive)
+    assert raw.answers is not None
+    return roles.class_names or classes_in(raw.answers[~raw.abstained], raw.seen)
+
+
+def _names_that_fit(labels: np.ndarray | None, roles: Roles, n_columns: int) -> tuple[str, ...] | None:
+    """Return class names in the form of the labels, with or without the prefixes of the columns."""
+    short, long = roles.class_names, tuple(name.strip() for name in roles.probabilities)
+    if labels is None or labels.dtype != object or labels.ndim > 1:
+        return short
+    seen = {*classes_in(labels)}
+    if short is None:
+        return classes_in(labels) if len(seen) == n_columns else None
+    return long if len(short) == len(long) and len(seen & {*long}) > len(seen & {*short}) else short
 
 
 def _metadata(table: Table, roles: Roles, n_rows: int) -> dict[str, np.ndarray]:
-    used = {*roles.probabilities, *roles.label, *roles.votes, *roles.ranked, roles.weight, roles.predicted}
-    used |= {roles.index}
-    used -= {*roles.label, roles.predicted} if "classes" not in roles.has and roles.predicted else set()
-    used |= set() if roles.label else {roles.correct}
-    names = [name for name in table.columns if name not in used]
-    kept = [name for name in names if len(table.columns[name]) == n_rows]
-    return {_whole_characters(name): _as_written(table.columns[name]) for name in kept}
+    used = {*roles.probabilities, *roles.votes, *roles.ranked, roles.weight, roles.index}
+    if "classes" in roles.has or not roles.predicted:
+        used |= {*roles.label, roles.predicted}
+    if not roles.label:
+        used |= {roles.correct}
+    kept = {name: v for name, v in table.columns.items() if name not in used and len(v) == n_rows}
+    return {_whole_characters(name): _as_written(values) for name, values in kept.items()}
 
 
 def _whole_characters(text: Any) -> Any:
@@ -738,21 +685,43 @@ def _as_written(values: np.ndarray) -> np.ndarray:
 
 
 def divide(
-    table: Table, roles: Roles | None = None, split: str | None = None, given: Given | None = None
-) -> Mapping[str, RawPredictions]:
+    table: Table,
+    roles: Roles | None = None,
+    split: str | None = None,
+    given: Given | None = None,
+    labels: Any = None,
+    limits: Limits | None = None,
+) -> dict[str, RawPredictions]:
     """Return the raw predictions of each part of a table, or of the rows with the split value `split`.
 
     The parts are "calibration" and "evaluation"; a table that names neither is all "evaluation". Without
-    `roles`, calib guesses the roles that the user has not `given`.
+    `roles`, calib guesses the roles that the user has not `given`. Further `labels` are of the evaluation
+    rows, of the rows of the `split`, or of the only part.
     """
+    given = given or Given()
+
+    def roles_of(arrays: Table) -> Roles:
+        found = roles or guess_roles(arrays, given)
+        own = given.abstentions is None or "announced class" not in found.has
+        return found if own else replace(found, abstentions=given.abstentions)
+
     tables = {} if roles else part_tables(table)
-    if tables:
-        return {part: raw_of(arrays, guess_roles(arrays, given)) for part, arrays in tables.items()}
-    roles = roles or guess_roles(table, given)
+    parts = {part: raw_of(arrays, roles_of(arrays)) for part, arrays in tables.items()}
+    parts = parts or _divided(table, roles_of(table), split)
+    if labels is not None:
+        part = next((name for name in (split, "evaluation") if name in parts), next(iter(parts)))
+        parts[part] = with_labels(parts[part], labels, limits=limits)
+    if given.positive is not None:
+        parts = {part: _of_class(raw, given.positive) for part, raw in parts.items()}
+    return parts
+
+
+def _divided(table: Table, roles: Roles, split: str | None) -> dict[str, RawPredictions]:
+    """Return the rows of each part that the split column names."""
     raw = raw_of(table, roles)
     if roles.model is not None and roles.model_name is not None:
         rows = as_keys(table.columns[roles.model]) == roles.model_name
-        raw, table = raw.take(rows), replace(table, columns={n: v[rows] for n, v in table.columns.items()})
+        raw, table = raw.take(rows), rows_of(table, rows)
     if roles.split is None:
         return {"evaluation": raw}
     codes, words = words_in(table.columns[roles.split])
@@ -761,10 +730,20 @@ def divide(
         return {split: raw.take(codes == words.index(split))}
     if words == [""]:
         return {"evaluation": raw}
-    parts = np.array([part_of(word) or "" for word in words], dtype=object)
-    if (parts == "").any():
-        _refuse_part(roles.split, codes, words, parts)
-    masks = {part: (parts == part)[codes] for part in ("calibration", "evaluation")}
+    parts = [part_of(word) for word in words]
+    if None in parts:
+        code = parts.index(None)
+        rows, word = np.flatnonzero(codes == code), words[code]
+        held = f"holds {word[:60]!r}" if word else "is empty"
+        many = f"{len(rows):,} such row{'s' * (len(rows) != 1)}"
+        raise RemedyError(
+            f"column {roles.split!r} {held} in row {rows[0]} ({many}), which names neither calibration, "
+            "evaluation nor training rows",
+            "Write calibration (or val), test or train, or rename the column if it means something else",
+            "split",
+            word or next(filter(None, words)),
+        )
+    masks = {part: np.array(parts)[codes] == part for part in ("calibration", "evaluation")}
     divided = {part: raw.take(mask) for part, mask in masks.items() if mask.any()}
     if not divided:
         raise RemedyError(
@@ -776,65 +755,32 @@ def divide(
     return divided
 
 
-def _refuse_part(column: str, codes: np.ndarray, words: Sequence[str], parts: np.ndarray) -> None:
-    code = int((parts == "").argmax())
-    rows, word = np.flatnonzero(codes == code), words[code]
-    raise RemedyError(
-        f"column {column!r} {f'holds {word[:60]!r}' if word else 'is empty'} in row {rows[0]} ({len(rows):,} "
-        f"such row{'s' * (len(rows) != 1)}), which names neither calibration, evaluation nor training rows",
-        "Write calibration (or val), test or train, or rename the column if it means something else",
-        "split",
-        word or next(filter(None, words)),
-    )
-
-
 def parts_of(tables: Sequence[Table | None], roles: Roles | None = None) -> dict[str, RawPredictions]:
     table, labels, calibration, calibration_labels = tables
     assert table is not None
-    raw_by_part = dict(divide(table, roles))
-    if "evaluation" not in raw_by_part:
+    parts = divide(table, roles, labels=labels)
+    if "evaluation" not in parts:
         raise InputError("the file names calibration rows but no evaluation rows (test or evaluation)")
-    if labels is not None:
-        raw_by_part["evaluation"] = with_labels(raw_by_part["evaluation"], labels)
     if calibration is not None:
-        parts = divide(calibration)
-        raw_by_part["calibration"] = parts["calibration" if "calibration" in parts else "evaluation"]
-        if calibration_labels is not None:
-            raw_by_part["calibration"] = with_labels(raw_by_part["calibration"], calibration_labels)
-    return raw_by_part
+        raw = next(iter(divide(calibration).values()))
+        parts["calibration"] = raw if calibration_labels is None else with_labels(raw, calibration_labels)
+    return parts
 
 
 def with_labels(raw: RawPredictions, labels: Any, *, limits: Limits | None = None) -> RawPredictions:
     """Add labels from a file, a frame or an array; rows are matched by id if both have ids."""
-    ids = None
-    table = table_from(labels, limits)
-    each = next(iter(table.matrices.values()), None) if table is not None else np.asarray(labels)
-    if each is not None and each.shape == raw.proba.shape and is_multilabel(each):
+    table = table_from(labels, limits) or table_from({"label": labels}, limits)
+    assert table is not None
+    each = next(iter(table.matrices.values()), None)
+    if each is not None and raw.n_classes > 1 and each.shape == raw.proba.shape and have_several(each):
         return replace(raw, kind="multilabel", labels=each, class_names=raw.names)
-    if table is not None:
-        values, ids = label_column(table)
-    else:
-        values = np.asarray(plain(labels))
-        if values.dtype.kind not in "fiub":
-            values = np.array([str(value).strip() for value in values.ravel()], dtype=object)
-        elif values.ndim == 2:
-            values = from_one_hot(values) if values.shape[1] > 1 else values[:, 0]
-        elif values.ndim != 1:
-            raise InputError(f"labels must be one per row; got shape {values.shape}")
-    _check_one_per_row(values, raw.n_samples)
-    raw = replace(decided_but_for_labels(raw), votes=None)
-    values, no_labels = _without_empty(values, raw.roles or Roles(()), raw.predicted)
-    raw = replace(raw, no_labels=no_labels)
-    if ids is not None and raw.ids is not None:
-        values = values[_rows_with(as_keys(raw.ids), as_keys(ids))]
-    if "classes" not in raw.has:
-        return replace(raw, labels=as_outcomes(values))
     if "every label" in raw.has:
         raise InputError("if several classes can be true, the labels must be in the file of the scores")
-    roles = Roles((), kind="binary") if "event" in raw.has and raw.roles is None else raw.roles
-    if roles is not None:
-        raw = replace(raw, class_names=_names_of(roles, values, raw.answers, raw.n_classes))
-    return replace(raw, labels=values)
+    values, ids = _label_column(table)
+    raw = _labelled(replace(decided_but_for_labels(raw), votes=None, no_labels=()), values)
+    if ids is None or raw.ids is None:
+        return raw
+    return replace(raw, labels=np.asarray(raw.labels)[_rows_with(as_keys(raw.ids), as_keys(ids))])
 
 
 def decided_but_for_labels(raw: RawPredictions) -> RawPredictions:
@@ -867,68 +813,50 @@ def _rows_with(wanted: np.ndarray, given: np.ndarray) -> np.ndarray:
     return rows
 
 
-def _check_one_per_row(labels: np.ndarray, n_rows: int) -> None:
-    if len(labels) != n_rows:
-        raise InputError(
-            f"there are {len(labels):,} labels for {n_rows:,} rows of scores; give one label per row"
-        )
-
-
-def label_column(table: Table) -> tuple[np.ndarray, np.ndarray | None]:
+def _label_column(table: Table) -> tuple[np.ndarray, np.ndarray | None]:
     """Return (labels, ids or None) of a table that holds only labels."""
     for values in table.matrices.values():
-        return from_one_hot(values), None
-    ids = next((values for name, values in table.columns.items() if is_called(name, "id")), None)
-    named = [name for name in table.columns if is_called(name, *LABELS)]
-    check_same_labels(table, named)
-    chosen = named[:1] or [name for name in table.columns if not is_called(name, "id", "index")]
-    if len(chosen) > 1 and all(table.columns[name].dtype.kind in "fiu" for name in chosen):
-        return from_one_hot(table.matrix(chosen)), ids
+        return values[:, 0] if values.shape[1] == 1 else as_labels(values, len(values), None), None
+    columns = table.columns
+    ids = next((values for name, values in columns.items() if is_called(name, "id")), None)
+    named = [name for name in columns if is_called(name, *LABELS)]
+    for name in named[1:]:
+        if not say_the_same(words_in(columns[named[0]]), words_in(columns[name])):
+            raise ChoiceError(
+                f"columns {named[0][:60]!r} and {name[:60]!r} can both be the true label, and differ",
+                [Choice((f"label={named[0]}",)), Choice((f"label={name}",))],
+            )
+    chosen = named[:1] or [name for name in columns if not is_called(name, "id", "index")]
+    if len(chosen) > 1 and all(columns[name].dtype.kind in "fiu" for name in chosen):
+        return as_labels(table.matrix(chosen), table.n_rows, None), ids
     if len(chosen) != 1:
         raise InputError(
             "the label file needs one column of labels, called 'label'; its columns are "
-            f"{some_names(table.columns)}"
+            f"{some_names(columns)}"
         )
-    return _stripped(table.columns[chosen[0]], chosen[0]), ids
-
-
-def _names_that_fit(labels: np.ndarray | None, roles: Roles, n_columns: int) -> tuple[str, ...] | None:
-    """Return class names in the form of the labels, with or without the prefixes of the columns."""
-    short, long = roles.class_names, tuple(name.strip() for name in roles.probabilities)
-    if short is None and labels is not None and labels.dtype == object and labels.ndim == 1:
-        found = classes_in(labels)
-        return found if len(found) == n_columns else None
-    if short is None or len(short) != len(long) or labels is None or labels.dtype != object:
-        return short
-    seen = set(pd.unique(labels))
-    return long if len(seen & set(long)) > len(seen & set(short)) else short
+    return _cells(table, chosen[0]), ids
 
 
 def _labels_of(table: Table, roles: Roles) -> np.ndarray | None:
     names = roles.label
     if not names:
         return None
-    if len(names) > 1:
-        ones = np.stack([one_hot_values(table.columns[name]) for name in names], axis=1)
+    if len(names) > 1 or names[0] in table.matrices:
+        flags = flags_of(table, names)
         if "every label" in roles.has:
-            return ones
-        classes = from_one_hot(ones)
-        return classes if roles.class_names is None else np.array(roles.class_names, dtype=object)[classes]
-    if names[0] in table.matrices:
-        matrix = table.matrices[names[0]]
-        return matrix if "every label" in roles.has else from_one_hot(matrix)
-    return _stripped(table.columns[names[0]], names[0])
+            return flags
+        codes = as_labels(flags, len(flags), None)
+        named = len(names) > 1 and roles.class_names is not None
+        return np.array(roles.class_names, dtype=object)[codes] if named else codes
+    return _cells(table, names[0])
 
 
-def _clusters_of(values: np.ndarray, asked: str | None, column: str) -> np.ndarray:
-    """Return the cells of a column of clusters, or the blocks of time that were asked for."""
-    if asked is not None and asked != column:
-        values = blocks_of(values, asked.rpartition("=")[2])
-    return _stripped(values, column)
-
-
-def _stripped(values: np.ndarray, column: str) -> np.ndarray:
-    """Return a column of labels, ids or groups with stripped text, checked so that it can be shown."""
+def _cells(table: Table, name: str) -> np.ndarray:
+    """Return a column, or its blocks of time; text is stripped, and checked so that it can be shown."""
+    column = column_of_block(name, table.columns)
+    values = table.columns[column]
+    if column != name:
+        values = blocks_of(values, name.rpartition("=")[2])
     if values.dtype != object:
         return values
     codes, words = words_in(values)
@@ -936,23 +864,12 @@ def _stripped(values: np.ndarray, column: str) -> np.ndarray:
     return np.array(words, dtype=object)[codes]
 
 
-def is_multilabel(matrix: np.ndarray) -> bool:
-    """Whether a matrix holds 0 and 1, and some rows have no true class or several."""
-    if matrix.ndim != 2 or matrix.shape[1] < 2 or not np.isin(matrix, (0, 1)).all():
-        return False
-    return bool((matrix.sum(axis=1) != 1).any())
+def _as_integers(names: Sequence[str]) -> list[int]:
+    numbers = [_number(name) for name in names]
+    return [number for number in numbers if isinstance(number, int)] if str not in map(type, numbers) else []
 
 
-def from_one_hot(matrix: np.ndarray) -> np.ndarray:
-    """Class codes of an (n, L) one-hot matrix."""
-    good = ((matrix == 0) | (matrix == 1)).all(axis=1) & (row_sums(matrix) == 1)
-    if not good.all():
-        row = int((~good).argmax())
-        raise InputError(f"the labels are a matrix that is not one-hot: row {row} is not one 1 among zeros")
-    return matrix.argmax(axis=1)
-
-
-def _as_integers(names: Sequence[str] | np.ndarray) -> list[int]:
-    texts = [str(name) for name in names]
-    whole = all(len(t) < 19 and t.isascii() and t.removeprefix("-").isdigit() for t in texts)
-    return [int(text) for text in texts] if whole else []
+def _number(word: str) -> int | str:
+    """Return a whole number as int, and any other word as it is."""
+    is_number = len(word) < 19 and word.isascii() and word.removeprefix("-").isdigit()
+    return int(word) if is_number else word

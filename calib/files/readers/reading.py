@@ -109,37 +109,41 @@ def refuse_unreadable(name: str, format: str) -> Iterator[None]:
 
 
 @any_numbers
-def table_from(data: Any, limits: Limits | None = None, progress: Progress | None = None) -> Table | None:
+def table_from(
+    data: Any, limits: Limits | None = None, progress: Progress | None = None, format: str | None = None
+) -> Table | None:
     """Return a table of a file, a frame (pandas, or Arrow's batches) or a mapping of arrays; else None."""
     limits = limits or Limits()
     if hasattr(data, "collect_schema") and hasattr(data, "collect"):  # a LazyFrame of polars
         data = data.collect()
-    if isinstance(data, pd.DataFrame):
-        nested = [name for name in data if data[name].dtype == object and _is_nested(data[name])]
-        if nested:
-            lists = {str(name): [as_json(cell) for cell in data[name]] for name in data}
-            return wide(table_of_lists(lists, "frame", limits), limits)
-        return wide(_with_lists(table_from_frame(data), limits), limits)
+    is_frame = isinstance(data, pd.DataFrame)
+    if is_frame or isinstance(data, Mapping):
+        ragged = _is_nested if is_frame else _is_ragged
+        if any(ragged(values) for _, values in data.items()):
+            lists = {str(name): [as_json(cell) for cell in values] for name, values in data.items()}
+            table = table_of_lists(lists, "frame", limits)
+        else:
+            table = table_from_frame(data) if is_frame else _table_of_arrays(data)
+        return wide(_with_lists(table, limits), limits)
     if hasattr(data, "__arrow_c_stream__") and (hasattr(data, "columns") or hasattr(data, "schema")):
         with refuse_unreadable(type(data).__name__, "batches of Arrow"):
             stream = pa.RecordBatchReader.from_stream(data)
             table = table_of_batches(stream.schema, stream, "frame", limits, progress)
             return wide(_with_lists(table, limits), limits)
-    if isinstance(data, Mapping):
-        if any(_is_nested(values) and _is_ragged(values) for values in data.values()):
-            lists = {str(name): [as_json(cell) for cell in values] for name, values in data.items()}
-            return wide(table_of_lists(lists, "frame", limits), limits)
-        arrays = {str(name): np.asarray(plain(values)) for name, values in data.items()}
-        for name, array in arrays.items():
-            if n_axes(array) > 2:
-                raise InputError(f"{name!r} has shape {array.shape}; one or two dimensions are needed")
-            text = array.astype(object) if array.dtype.kind in "USO" else array
-            arrays[name] = text.reshape(-1) if n_axes(array) == 1 else text
-        table = table_of_arrays(arrays, "npz")
-        return table if table.matrices else wide(replace(table, format="frame"), limits)
     if isinstance(data, (Table, str, bytes, bytearray, os.PathLike)) or hasattr(data, "read"):
-        return read_table(data, limits=limits, progress=progress)
+        return read_table(data, format=format, limits=limits, progress=progress)
     return None
+
+
+def _table_of_arrays(data: Mapping[str, Any]) -> Table:
+    arrays = {str(name): np.asarray(plain(values)) for name, values in data.items()}
+    for name, array in arrays.items():
+        if n_axes(array) > 2:
+            raise InputError(f"{name!r} has shape {array.shape}; one or two dimensions are needed")
+        text = array.astype(object) if array.dtype.kind in "USO" else array
+        arrays[name] = text.reshape(-1) if n_axes(array) == 1 else text
+    table = table_of_arrays(arrays, "npz")
+    return table if table.matrices else replace(table, format="frame")
 
 
 def _with_lists(table: Table, limits: Limits) -> Table:
@@ -157,18 +161,20 @@ def _with_lists(table: Table, limits: Limits) -> Table:
 
 
 def _is_nested(values: Any) -> bool:
-    return not isinstance(values, np.ndarray) and any(
-        isinstance(cell, (list, tuple, dict, np.ndarray)) for cell in values
-    )
+    plain_column = isinstance(values, pd.Series) and values.dtype.kind != "O"
+    if plain_column or isinstance(values, np.ndarray):
+        return False
+    return any(isinstance(cell, (list, tuple, dict, np.ndarray)) for cell in values)
 
 
 def _is_ragged(values: Any) -> bool:
     """Whether nested cells make no matrix: objects, or lists that differ in length or hold objects."""
+    if not _is_nested(values):
+        return False
     cells = list(values)
-    if any(isinstance(cell, dict) for cell in cells):
-        return True
     sizes = {len(cell) if isinstance(cell, (list, tuple, np.ndarray)) else None for cell in cells}
-    return len(sizes) > 1 or any(isinstance(entry, (dict, list)) for cell in cells for entry in cell)
+    several = len(sizes) > 1 or None in sizes
+    return several or any(isinstance(entry, (dict, list)) for cell in cells for entry in cell)
 
 
 def _named(name: str, message: str) -> str:

@@ -19,7 +19,7 @@ from calib.files.readers.conventions import KNOWN, LABEL_SUFFIX, SCALES, WORDS, 
 from calib.files.readers.generators import GENERATORS, MOST_CLASSES
 from calib.files.readers.long_format import MAJORITY, votes_in
 from calib.files.readers.models import with_model, with_pairs
-from calib.files.readers.roles import Choice, ChoiceError, Given, Roles, models_in, numbered, rows_of
+from calib.files.readers.roles import Choice, ChoiceError, Given, Roles, kept, models_in, rows_of
 from calib.files.readers.tables import Table, any_numbers, some_names, words_in
 
 #: Most readings that a question shows in full, and rows of the file that it shows as each reads them.
@@ -76,7 +76,7 @@ class TableReading:
 def guess_roles(table: Table, given: Given | None = None) -> Roles:
     """Return the roles of the best reading, with a `doubt` and `choices` if the user must decide."""
     given = (given or Given()).resolved(table)
-    table = numbered(given.kept(table), given.words)
+    table = kept(table, given.only, given.words)
     unread = [name for name in table.ignored if is_called(name, *KNOWN, "score", *SCALES)]
     if unread:
         raise InputError(f"{some_names(unread)} hold neither numbers nor text; write numbers or text")

@@ -55,47 +55,54 @@ class ChoiceError(InputError):
         self.fact, self.choices = fact, tuple(choices)
 
 
+@dataclass(frozen=True, kw_only=True)
+class SingleColumns:
+    """What a user and a reading say in the same words: columns with one role each, and rows to read."""
+
+    #: Columns of the predicted class, and of whether the prediction is right
+    predicted: str | None = None
+    correct: str | None = None
+    #: Columns with these roles; rows of one cluster belong together, such as a patient's
+    id: str | None = None
+    weight: str | None = None
+    group: str | None = None
+    cluster: str | None = None
+    fold: str | None = None
+    model: str | None = None
+    #: The class whose probability a binary score is; None if it follows from the labels
+    positive: str | None = None
+    #: Columns of votes in place of a label: answers of annotators, or counts or shares for each class
+    votes: tuple[str, ...] = ()
+    #: The probability that each word of a confidence in words stands for, such as "high=0.9"
+    words: tuple[str, ...] = ()
+    #: Predictions that are no answer; None if those with the usual names are ("IDK", an empty cell)
+    abstentions: tuple[str, ...] | None = None
+    #: Labels whose rows are left out, and "COLUMN=VALUE" of the rows that are read: values of one column are
+    #: alternatives
+    drop_label: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
-class Roles:
+class Roles(SingleColumns):
     """The role of each column; to correct a guess, change fields with `dataclasses.replace`."""
 
     probabilities: tuple[str, ...]  #: Score columns in class order, or the name of one matrix
     class_names: tuple[str, ...] | None = None  #: One name per class; None when the file gives none
     label: tuple[str, ...] = ()  #: One column of true labels, one-hot columns in class order, or empty
-    #: Columns of votes in place of a label: answers of annotators, or counts or shares for each class
-    votes: tuple[str, ...] = ()
-    #: Columns with these roles; rows of one cluster belong together, such as a patient's
-    id: str | None = None
     split: str | None = None
-    weight: str | None = None
-    group: str | None = None
     index: str | None = None  #: A column of row numbers, which is not used
     #: Scale of the scores by their names: "logits", "log_probabilities", "probabilities" or "unknown"
     scale: str = "unknown"
     ignored: tuple[str, ...] = ()  #: Columns without a role, which stay with the rows as metadata
     #: Kind of the predictions, see `calib.data.kinds`; of all but vectors, `probabilities` is one column
     kind: str = "vectors"
-    #: Columns of the predicted class, and of whether the prediction is right
-    predicted: str | None = None
-    correct: str | None = None
-    #: Predictions that are no answer; None if those with the usual names are ("IDK", an empty cell)
-    abstentions: tuple[str, ...] | None = None
-    #: The class whose probability a binary score is; None if it follows from the labels
-    positive: str | None = None
     #: Columns of the highest classes, best first, whose scores are `probabilities`
     ranked: tuple[str, ...] = ()
-    cluster: str | None = None
-    model: str | None = None
     model_name: str | None = None  #: The model whose rows count, if `model` names several
-    fold: str | None = None
-    #: The probability that each word of a confidence in words stands for, such as "high=0.9"
-    words: tuple[str, ...] = ()
     #: Why the file can be read in several ways, or in none; the other fields are then the first proposal
     doubt: str | None = None
     choices: tuple[Choice, ...] = ()  #: The readings among which the user decides
-    #: Rows that are left out: with these labels, or without "COLUMN=VALUE"
-    drop_label: tuple[str, ...] = ()
-    only: tuple[str, ...] = ()
 
     @property
     def has(self) -> frozenset[str]:
@@ -135,29 +142,13 @@ class Roles:
 
 
 @dataclass(frozen=True)
-class Given:
-    """Columns that a user names; calib finds the other roles by names and values."""
+class Given(SingleColumns):
+    """Columns that a user names; `model` may be the model to read. calib finds the other roles."""
 
-    #: Columns
     label: str | None = None
     #: Columns of scores in the order of classes; * stands for any text, a comma divides names
     score: tuple[str, ...] = ()
-    predicted: str | None = None
-    weight: str | None = None
-    id: str | None = None
-    cluster: str | None = None
-    group: str | None = None
-    model: str | None = None  #: The model to read, if a file holds several
-    positive: str | None = None  #: The class whose probability a score is
-    correct: str | None = None
-    fold: str | None = None
-    words: tuple[str, ...] = ()  #: As in `Roles`
-    votes: tuple[str, ...] = ()  #: Columns of votes, named as for `score`
-    drop_label: tuple[str, ...] = ()  #: Labels whose rows are left out
     scores: str | None = None  #: The scale of the scores, if the user says it
-    only: tuple[
-        str, ...
-    ] = ()  #: "COLUMN=VALUE": the rows that are read; values of one column are alternatives
 
     @property
     def columns(self) -> list[str]:
@@ -188,10 +179,6 @@ class Given:
                 others = ", ".join(used for column, used in roles.table() if column == name)
                 raise InputError(f"{role}={name!r} cannot be used: the column is read as {others}")
 
-    def kept(self, table: Table) -> Table:
-        """Return the rows that `only` names."""
-        return rows_of(table, kept_rows(table, self.only)) if self.only else table
-
     def resolved(self, table: Table) -> Given:
         """Replace patterns in `score` and `votes`, and a block of time in `cluster`, by columns."""
         names = dict.fromkeys((*table.columns, *table.matrices))
@@ -215,6 +202,11 @@ class Given:
             if name not in names:
                 raise InputError(f"there is no column {name[:60]!r}; the columns are {some_names(names)}")
         return given
+
+
+def kept(table: Table, only: Sequence[str], words: Sequence[str] = ()) -> Table:
+    """Return the rows that `only` names, with numbers in place of `words` of confidence."""
+    return numbered(rows_of(table, kept_rows(table, only)) if only else table, words)
 
 
 def kept_rows(table: Table, only: Sequence[str]) -> np.ndarray:
@@ -264,13 +256,16 @@ def models_in(choices: Sequence[Choice]) -> dict[str, str]:
 def given_columns(arguments: Mapping[str, Any]) -> Given:
     """Return the columns that a user names, from the arguments of `calib.read`."""
     words, scores = arguments.get("words") or (), arguments.get("scores")
-    several = {role: arguments.get(role) or () for role in ("score", "votes", "drop_label", "only")}
-    several = {role: (names,) if isinstance(names, str) else tuple(names) for role, names in several.items()}
+    roles = "score", "votes", "drop_label", "only"
+    several: dict[str, Any] = {role: arguments.get(role) or () for role in roles}
     if isinstance(words, Mapping):
         words = [f"{word}={chance}" for word, chance in words.items()]
-    words = tuple(words.split(",")) if isinstance(words, str) else tuple(words)
-    chances_of(words)
-    return Given(**{**arguments, **several, "words": words, "scores": None if scores == "auto" else scores})
+    several["words"] = words.split(",") if isinstance(words, str) else words
+    if (abstentions := arguments.get("abstentions")) is not None:
+        several["abstentions"] = abstentions
+    several = {role: (names,) if isinstance(names, str) else tuple(names) for role, names in several.items()}
+    chances_of(several["words"])
+    return Given(**{**arguments, **several, "scores": None if scores == "auto" else scores})
 
 
 def chances_of(words: Sequence[str]) -> dict[str, float]:
@@ -296,21 +291,6 @@ def numbered(table: Table, words: Sequence[str]) -> Table:
         if values.dtype == object and {word.lower() for word in words_in(values)[1]} <= known.keys():
             columns[name] = by_word(values, lambda word: known[word.lower()])
     return replace(table, columns=columns)
-
-
-def check_same_labels(table: Table, names: Sequence[str]) -> None:
-    """Refuse several columns that may be the true label, unless they are equal."""
-    for name in names[1:]:
-        (codes, words), (others, other_words) = (words_in(table.columns[each]) for each in (names[0], name))
-        # Without a common word, classes are numbers here and names there: compare first occurrences.
-        places = {word: code for code, word in enumerate(words)}
-        shared = {*words} & {*other_words}
-        same = np.array([places.get(word, -1) for word in other_words])[others] if shared else others
-        if (codes != same).any():
-            raise ChoiceError(
-                f"columns {names[0][:60]!r} and {name[:60]!r} can both be the true label, and differ",
-                [Choice((f"label={names[0]}",)), Choice((f"label={name}",))],
-            )
 
 
 def part_of(value: str) -> str | None:

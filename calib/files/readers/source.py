@@ -69,43 +69,34 @@ class Limits:
 
         return step
 
-    def check_rows(self, n_rows: int) -> None:
+    def _check(self, fits: bool, limit: str, fact: str, advice: str) -> None:
         self.check_time()
-        if n_rows > self.rows:
-            raise InputError(
-                f"the file has more than {self.rows:,} rows (limit rows); pass a sample of the rows"
-            )
+        if not fits:
+            raise InputError(f"the file {fact} (limit {limit}); {advice}")
+
+    def check_rows(self, n_rows: int) -> None:
+        fact = f"has more than {self.rows:,} rows"
+        self._check(n_rows <= self.rows, "rows", fact, "pass a sample of the rows")
 
     def check_columns(self, n_columns: int) -> None:
-        self.check_time()
-        if n_columns > self.columns:
-            raise InputError(
-                f"the file has {n_columns:,} columns, more than {self.columns:,} (limit columns); "
-                "keep one column per class"
-            )
+        fact = f"has {n_columns:,} columns, more than {self.columns:,}"
+        self._check(n_columns <= self.columns, "columns", fact, "keep one column per class")
 
     def check_filled(self, cells: int, given: int) -> None:
         """Refuse tables with few filled cells: their size grows with the square of the file's size."""
         self.check_expanded(8 * cells, self.expanded_bytes)
-        if cells > self.expansion * max(given, 10_000):
-            raise InputError(
-                f"the file gives {given:,} values for a table of {cells:,} cells, fewer than one in "
-                f"{self.expansion} (limit expansion); give every row the same names, or a matrix as NPZ"
-            )
+        fact = f"gives {given:,} values for a table of {cells:,} cells, fewer than one in {self.expansion}"
+        advice = "give every row the same names, or a matrix as NPZ"
+        self._check(cells <= self.expansion * max(given, 10_000), "expansion", fact, advice)
 
     def check_expanded(self, expanded: int, stored: int) -> None:
         """Refuse content that is too large once expanded, or suspiciously larger than what is stored."""
-        self.check_time()
-        if expanded > self.expanded_bytes:
-            raise InputError(
-                f"the file expands to more than {_size(self.expanded_bytes)} (limit expanded_bytes); "
-                "pass a sample of the rows, or float32 instead of float64"
-            )
-        if expanded > self.free_bytes and expanded > self.expansion * max(stored, 1):
-            raise InputError(
-                f"the file of {_size(stored)} expands more than {self.expansion} times (limit expansion); "
-                "files of predictions do not, so it was not read further"
-            )
+        fact = f"expands to more than {_size(self.expanded_bytes)}"
+        advice = "pass a sample of the rows, or float32 instead of float64"
+        self._check(expanded <= self.expanded_bytes, "expanded_bytes", fact, advice)
+        fits = expanded <= max(self.free_bytes, self.expansion * max(stored, 1))
+        fact = f"of {_size(stored)} expands more than {self.expansion} times"
+        self._check(fits, "expansion", fact, "files of predictions do not, so it was not read further")
 
 
 @dataclass(frozen=True)
