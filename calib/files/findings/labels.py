@@ -199,10 +199,8 @@ def _unknown(data: RawPredictions) -> np.ndarray:
 
 def _renamed(data: RawPredictions, names: Mapping[str, str]) -> RawPredictions:
     labels = by_word(np.asarray(data.labels), lambda word: names.get(word, word), object)
-    if data.predicted is None and data.ranked is None:
-        return replace(data, labels=labels)
-    cells = data.predicted if data.ranked is None else data.ranked.ravel()
-    return replace(data, labels=labels, class_names=classes_in(cells, labels))
+    classes = data.class_names if data.answers is None else classes_in(data.answers, labels)
+    return replace(data, labels=labels, class_names=classes)
 
 
 def whole_numbers(labels: np.ndarray) -> np.ndarray | None:

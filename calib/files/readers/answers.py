@@ -73,17 +73,23 @@ def outcomes_of(values: np.ndarray, name: str) -> np.ndarray:
     return 1.0 - outcomes if is_called(name, "wrong") else outcomes
 
 
-def right_or_another(predicted: np.ndarray, outcome: np.ndarray) -> np.ndarray:
-    """Return true classes: the predicted class if it is right, `ANOTHER` if it is wrong, "" if unknown."""
-    labels = as_keys(predicted)
-    labels[outcome == 0.0] = ANOTHER
-    labels[np.isnan(outcome)] = ""
-    return labels
+def graded(
+    correct: np.ndarray, name: str, predicted: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return labels and predicted classes of rows that a column grades; without classes, labels are outcomes.
 
-
-def no_attempt(correct: np.ndarray) -> np.ndarray:
-    """Return the mask of rows that a grader marks as unanswered, such as NOT_ATTEMPTED."""
-    return by_word(correct, lambda word: _short(word) in ABSTENTIONS - {""})
+    A label is the predicted class if it is right, `ANOTHER` if it is wrong, and "" if that is unknown.
+    Predicted classes name the rows that a grader marks as unanswered, such as NOT_ATTEMPTED.
+    """
+    labels = outcomes = outcomes_of(correct, name)
+    if predicted is not None:
+        labels = as_keys(predicted)
+        labels[outcomes == 0.0] = ANOTHER
+        labels[np.isnan(outcomes)] = ""
+    none = by_word(correct, lambda word: _short(word) in ABSTENTIONS - {""})
+    if none.any():
+        predicted = np.where(none, correct, "an answer" if predicted is None else predicted)
+    return labels, predicted
 
 
 def abstaining(predicted: np.ndarray, labels: np.ndarray | None, named: Sequence[str] | None) -> np.ndarray:

@@ -36,12 +36,10 @@ from calib.files.readers.answers import (
     as_outcomes,
     classes_in,
     codes_of,
+    graded,
     missing_cells,
     nearly_same,
-    no_attempt,
     no_classes,
-    outcomes_of,
-    right_or_another,
     same_answers,
     same_classes,
     say_the_same,
@@ -154,9 +152,8 @@ class RawPredictions:
     no_labels: tuple[str, ...] = ()  #: Cells of the label, such as "-", that mean "no class"
     #: Kind of the predictions; `proba` of all but vectors is one column, the confidence or P(Y = 1)
     kind: str = "vectors"
-    predicted: np.ndarray | None = None  #: (n,) array: cells of the predicted class
-    #: (n, K) object array: names of the highest classes, best first; `proba` holds their scores
-    ranked: np.ndarray | None = None
+    #: Cells of the predicted class, (n,) array, or of the highest classes, best first, (n, K) array
+    answers: np.ndarray | None = None
     votes: Votes | None = None  #: Votes; `labels` are their majorities
     #: Every column except scores, predicted class, label and weights, (n,) each
     metadata: Mapping[str, np.ndarray] = field(default_factory=dict)
@@ -181,16 +178,16 @@ class RawPredictions:
         return self.class_names or tuple(str(code) for code in range(size))
 
     def take(self, rows: Any) -> RawPredictions:
-        fields = ("labels", "votes", "ids", "weight", "cluster", "predicted", "ranked")
+        fields = ("labels", "votes", "ids", "weight", "cluster", "answers")
         columns = {name: getattr(self, name) for name in fields}
         chosen = {name: values[rows] for name, values in columns.items() if values is not None}
         metadata = {name: values[rows] for name, values in self.metadata.items()}
         return replace(self, proba=frozen(self.proba[rows]), metadata=metadata, **chosen)
 
     @property
-    def answers(self) -> np.ndarray | None:
-        """Cells of the predicted class, (n,), or of the ranked classes, (n, K)."""
-        return self.predicted if self.ranked is None else self.ranked
+    def predicted(self) -> np.ndarray | None:
+        """Cells of the predicted class, (n,) array."""
+        return self.answers if self.answers is None or self.answers.ndim == 1 else self.answers[:, 0]
 
     @property
     def seen(self) -> np.ndarray | None:
@@ -349,15 +346,14 @@ class RawPredictions:
             return ConfidencePrediction(score, labels, **further)
         if "event" in self.has:
             return BinaryPrediction(score, labels, names, **further)
-        if self.ranked is None:
-            predicted = self.predicted_codes()
-            assert predicted is not None
-            return TopLabelPrediction(predicted, score, labels, names, **further)
-        ranked = codes_of(self.ranked.ravel(), names, self._names_are_listed)
-        if (ranked < 0).any():
-            row = int((ranked < 0).argmax()) // self.n_classes
+        assert self.answers is not None
+        codes = codes_of(self.answers.ravel(), names, self._names_are_listed)
+        if "ranks" not in self.has:
+            return TopLabelPrediction(codes, score, labels, names, **further)
+        if (codes < 0).any():
+            row = int((codes < 0).argmax()) // self.n_classes
             raise InputError(f"row {row} lists an empty class; give {self.n_classes} classes in every row")
-        return TopKPrediction(ranked.reshape(values.shape), values, labels, names, **further)
+        return TopKPrediction(codes.reshape(values.shape), values, labels, names, **further)
 
     def check_columns(self) -> None:
         """Refuse columns whose roles are open, and predicted classes that do not match the labels."""
@@ -455,10 +451,8 @@ def raw_announcement(rows: Any) -> RawPredictions:
     words, labels = np.array(names, dtype=object), rows.labels
     if labels is not None:
         labels = words[labels] if "classes" in rows.has else labels.astype(np.float64)
-    if isinstance(rows, TopKPrediction):
-        further["ranked"] = words[rows.ranked]
     if "announced class" in rows.has:
-        further["predicted"] = words[rows.label]
+        further["answers"] = words[rows.ranked if isinstance(rows, TopKPrediction) else rows.label]
     scores = getattr(rows, rows.scored_by)
     return RawPredictions(scores if scores.ndim == 2 else scores[:, None], labels, names, **further)
 
@@ -556,22 +550,19 @@ def raw_of(table: Table, roles: Roles, decided: Decided | None = None) -> RawPre
         name = getattr(roles, role)
         return None if name is None else _cells(table, name)
 
-    predicted, ranked = column("predicted"), None
+    answers = column("predicted")
     if roles.ranked:
-        proba, ranked = _ranks_of(table, roles, proba)
-        predicted = ranked[:, 0]
+        proba, answers = _ranks_of(table, roles, proba)
     votes = votes_in(table, roles.votes) if roles.votes else None
     if votes is not None and not roles.has & {"class", "event"}:
         raise InputError(f"votes are for one of several classes; these rows are {KINDS[roles.kind].title}")
     labels = _labels_of(table, roles) if votes is None else votes.labels
     if roles.correct is not None and labels is None:
-        correct = table.columns[roles.correct]
-        outcomes = outcomes_of(correct, roles.correct)
-        labels = outcomes if predicted is None else right_or_another(predicted, outcomes)
-        if (none := no_attempt(correct)).any():
-            predicted = np.where(none, correct, "an answer" if predicted is None else predicted)
-    elif "classes" not in roles.has and predicted is not None and labels is not None and not roles.correct:
-        labels, predicted = same_answers(predicted, labels), None
+        said = answers if answers is None or answers.ndim == 1 else answers[:, 0]
+        labels, said = graded(table.columns[roles.correct], roles.correct, said)
+        answers = answers if roles.ranked else said
+    elif "classes" not in roles.has and answers is not None and labels is not None and not roles.correct:
+        labels, answers = same_answers(answers, labels), None
     raw = RawPredictions(
         proba=proba,
         scale=roles.scale,
@@ -580,8 +571,7 @@ def raw_of(table: Table, roles: Roles, decided: Decided | None = None) -> RawPre
         cluster=column("cluster"),
         roles=roles,
         kind=roles.kind,
-        predicted=predicted,
-        ranked=ranked,
+        answers=answers,
         votes=votes,
         metadata=_metadata(table, roles, len(proba)),
         decided=decided,
@@ -637,7 +627,14 @@ def _names_of(raw: RawPredictions, roles: Roles) -> tuple[str, ...] | None:
     if raw.decided is not None and raw.decided.class_names is not None:
         return raw.decided.class_names
     if "scores" in raw.has:
-        return _names_that_fit(raw.seen, roles, raw.n_classes)
+        short, long = roles.class_names, tuple(name.strip() for name in roles.probabilities)
+        if raw.seen is None or raw.seen.dtype != object or raw.seen.ndim > 1:
+            return short
+        found = classes_in(raw.seen)
+        if short is None:
+            return found if len(found) == raw.n_classes else None
+        longer = len(short) == len(long) and len({*found} & {*long}) > len({*found} & {*short})
+        return long if longer else short  # in the form of the labels
     if "classes" not in raw.has:
         return ConfidencePrediction.class_names
     if "event" in raw.has:
@@ -645,17 +642,6 @@ def _names_of(raw: RawPredictions, roles: Roles) -> tuple[str, ...] | None:
         return roles.class_names if listed else two_classes(raw.seen, roles.positive)
     assert raw.answers is not None
     return roles.class_names or classes_in(raw.answers[~raw.abstained], raw.seen)
-
-
-def _names_that_fit(labels: np.ndarray | None, roles: Roles, n_columns: int) -> tuple[str, ...] | None:
-    """Return class names in the form of the labels, with or without the prefixes of the columns."""
-    short, long = roles.class_names, tuple(name.strip() for name in roles.probabilities)
-    if labels is None or labels.dtype != object or labels.ndim > 1:
-        return short
-    seen = {*classes_in(labels)}
-    if short is None:
-        return classes_in(labels) if len(seen) == n_columns else None
-    return long if len(short) == len(long) and len(seen & {*long}) > len(seen & {*short}) else short
 
 
 def _metadata(table: Table, roles: Roles, n_rows: int) -> dict[str, np.ndarray]:
