@@ -126,12 +126,6 @@ class Columns:
         self._found: dict[Any, Any] = {} if like is None else like._found
         self._find_roles()
 
-    def _once(self, key: Any, find: Callable[[], T]) -> T:
-        if key not in self._found:
-            self._found[key] = find()
-        found: T = self._found[key]
-        return found
-
     def _find_roles(self) -> None:
         given, word = self.given, self.word
         numeric = (n for n in word if self[n].dtype.kind in "fiu" and not np.isnan(self[n]).all())
@@ -167,6 +161,12 @@ class Columns:
         written = [name for name in self.scores if word[name] == "calibrated"]
         if written and "uncalibrated" not in word.values() and not given.score:  # calib wrote it
             self.scores = written
+
+    def _once(self, key: Any, find: Callable[[], T]) -> T:
+        if key not in self._found:
+            self._found[key] = find()
+        found: T = self._found[key]
+        return found
 
     def _side(self) -> dict[str, Any]:
         given = self.given

@@ -442,9 +442,9 @@ class RawPredictions:
 
 def raw_announcement(rows: Any) -> RawPredictions:
     """Turn checked predictions that are not vectors into raw predictions."""
-    table = {} if rows.metadata is None else {str(name): c.to_numpy() for name, c in rows.metadata.items()}
-    further: dict[str, Any] = {"weight": rows.sample_weight, "cluster": rows.cluster}
-    further |= {"kind": rows.kind, "metadata": table}
+    table = {} if rows.metadata is None else rows.metadata
+    further: dict[str, Any] = {"kind": rows.kind, "weight": rows.sample_weight, "cluster": rows.cluster}
+    further["metadata"] = {str(name): column.to_numpy() for name, column in table.items()}
     if "every label" in rows.has:
         return RawPredictions(rows.scores, rows.labels, rows.class_names, **further)
     names = rows.class_names or tuple(str(code) for code in range(rows.n_classes))

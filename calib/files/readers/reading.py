@@ -184,11 +184,8 @@ def _named(name: str, message: str) -> str:
 def _recognise(source: Source, limits: Limits) -> str:
     head = source.head(64)
     if head.startswith(b"\x1f\x8b"):
-        try:
-            with source.expanded(limits) as file:
-                head = file.read(64)
-        except InputError as error:
-            raise InputError(_named(source.name, str(error))) from None
+        with refuse_unreadable(source.name, "gzip"), source.expanded(limits) as file:
+            head = file.read(64)
         if head.startswith(b"\x1f\x8b"):
             raise InputError(f"{source.name!r} is gzip inside gzip; decompress it once")
         if not head:

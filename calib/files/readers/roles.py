@@ -164,13 +164,11 @@ class Given(SingleColumns):
 
     def are_in(self, roles: Roles) -> bool:
         """Whether roles of scores and classes are those that the user names."""
-        wanted = {"predicted": self.predicted, "correct": self.correct, "positive": self.positive}
-        if roles.kind == "multilabel":
-            wanted.pop("positive")
-        same = all(value is None or getattr(roles, role) == value for role, value in wanted.items())
-        return same and (self.label is None or roles.label == (self.label,)) and (
-            not self.score or roles.probabilities == self.score
-        )  # fmt: skip
+        wanted: dict[str, Any] = {"predicted": self.predicted, "correct": self.correct}
+        wanted["label"] = None if self.label is None else (self.label,)
+        wanted["probabilities"] = self.score or None
+        wanted["positive"] = None if roles.kind == "multilabel" else self.positive
+        return all(value is None or getattr(roles, role) == value for role, value in wanted.items())
 
     def check_used(self, roles: Roles) -> None:
         """Refuse an option whose column has another role, or none."""
