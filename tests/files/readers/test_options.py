@@ -144,6 +144,15 @@ def test_one_of_three_classes_is_read_against_the_rest():
         read(frame, score="gpt4")
 
 
+def test_further_labels_of_three_classes_are_read_against_the_rest():
+    label = np.array(["for", "against", "neutral"] * 20, dtype=object)
+    frame, further = pd.DataFrame({"p": SCORE, "label": label}), np.roll(label, 1)
+    for labels in (further, pd.DataFrame({"label": further})):
+        rows = read(frame, labels=labels, positive="for")
+        assert rows.class_names == ("not for", "for")
+        assert rows.labels.tolist() == (further == "for").astype(int).tolist()
+
+
 def test_a_third_value_that_means_neither_is_asked_about_with_a_positive_class():
     label = np.array(["YES", "NO", "CANCEL"] * 20, dtype=object)
     with pytest.raises(ChoiceError, match="CANCEL"):
