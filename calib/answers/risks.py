@@ -192,8 +192,7 @@ def brier_skill(
     true = np.bincount(evidence.labels, evidence.weights)
     share = true / true.sum()
     loss = row_values(evidence.predictions, "brier")
-    base = (share @ share - 2.0 * share + 1.0)[evidence.labels]
-    base = base if evidence.kind == "vectors" else base / 2.0
+    base = (share @ share - 2.0 * share + 1.0)[evidence.labels] / (1.0 if evidence.kind == "vectors" else 2.0)
     uncertainty = weighted_mean(base, evidence.weights)
     if uncertainty <= 0.0:
         return Interval("skill", np.nan, np.nan, np.nan, level)
@@ -392,9 +391,8 @@ def random_effects(values: np.ndarray, errors: np.ndarray, level: float) -> list
         low, high = np.where(above, middle, low), np.where(above, high, middle)
     centre, total, excess = _weighted(values, variance, low)
     error = np.sqrt(excess / (n - 1) / total)
-    drawn = (
-        centre + random.standard_normal(N_DRAWS) * np.sqrt(low) + random.standard_t(n - 1, N_DRAWS) * error
-    )
+    drawn = centre + random.standard_normal(N_DRAWS) * np.sqrt(low)
+    drawn += random.standard_t(n - 1, N_DRAWS) * error
     ends = np.quantile(drawn, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
     lower, upper = float((mean - reach)[0]), float((mean + reach)[0])
     new = min(float(ends[0]), lower), max(float(ends[1]), upper)
@@ -414,12 +412,10 @@ def _reml(values: np.ndarray, variance: np.ndarray) -> float:
     squared = max(float(np.var(values, ddof=1) - variance.mean()), 0.0)
     for _ in range(200):
         weight = 1.0 / (variance + squared)
-        total, away = weight.sum(), weight * (values - weight @ values / weight.sum())
-        second = float(weight @ weight)
-        trace, square = (
-            total - second / total,
-            second - 2.0 * (weight**3).sum() / total + (second / total) ** 2,
-        )
+        total, second = weight.sum(), float(weight @ weight)
+        away = weight * (values - weight @ values / total)
+        trace = total - second / total
+        square = second - 2.0 * (weight**3).sum() / total + (second / total) ** 2
         before, squared = squared, max(squared + float(away @ away - trace) / square, 0.0)
         if abs(squared - before) < 1e-12 + 1e-10 * squared:
             break
