@@ -40,7 +40,7 @@ class EffectiveSample(Result):
                 f"{self.n_rows:,} rows of {self.n_clusters:,} clusters: too few clusters to tell what they "
                 f"are worth; about {MIN_CLUSTERS} are needed"
             )
-        worth = float(f"{self.effective:.2g}")
+        worth = min(float(f"{self.effective:.2g}"), self.n_rows)
         rows = f"{self.n_rows:,} rows of {self.n_clusters:,} clusters"
         return f"{rows} are worth about {worth:,.0f} independent rows"
 

@@ -145,6 +145,9 @@ def test_clusters_of_one_row_are_independent_rows():
     alone = as_evidence(labels, Predictions(proba), cluster=np.arange(300))
     assert (alone.dependence, alone.n_clusters) == (None, None)
     assert effective_sample(labels, proba, cluster=np.arange(300)).effective == pytest.approx(300)
+    fewer = slice(0, 297)
+    words = effective_sample(labels[fewer], proba[fewer], cluster=np.arange(297)).words
+    assert words.count("297") == 3  # 300 if rounded to two digits
 
 
 def test_numbers_do_not_depend_on_how_clusters_are_called():
