@@ -164,7 +164,8 @@ def _is_nested(values: Any) -> bool:
     plain_column = isinstance(values, pd.Series) and values.dtype.kind != "O"
     if plain_column or isinstance(values, np.ndarray):
         return False
-    return any(isinstance(cell, (list, tuple, dict, np.ndarray)) for cell in values)
+    cells = values if np.iterable(values) else ()
+    return any(isinstance(cell, (list, tuple, dict, np.ndarray)) for cell in cells)
 
 
 def _is_ragged(values: Any) -> bool:
