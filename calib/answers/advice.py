@@ -113,11 +113,7 @@ class Confirmation(Result):
             )
             hidden = hidden_words(self.brier.lower, self.brier.upper, self.brier.level, "a Brier difference")
             return f"{on}, there is no clear change of {ends}; {hidden}"
-        verbs = {True: "lowers", False: "raises"}
-        does = [
-            f"{verbs[change.difference < 0.0]} the {title} by {_size(change)}"
-            for title, change in changes.items()
-        ]
+        does = [_change_of(title, change) for title, change in changes.items()]
         return f"{on}, {subject} {' and '.join(does)}"
 
 
@@ -660,12 +656,13 @@ def _chosen(name: str, n_close: int, trial: _Trial, n_samples: int) -> str:
     return f"{name} is chosen among {among}: {why}."
 
 
-def _size(change: PairedInterval) -> str:
+def _change_of(title: str, change: PairedInterval) -> str:
+    """Say how a score changes; without an interval on one side of 0, it only may."""
+    verb, sign = ("raise", 1.0) if change.difference >= 0.0 else ("lower", -1.0)
     if change.lower <= 0.0 <= change.upper:
-        sign = 1.0 if change.difference >= 0.0 else -1.0
         low, high = sorted((sign * change.lower, sign * change.upper))
-        return with_interval(abs(change.difference), low, high)
-    return size_with_interval(change.difference, change.lower, change.upper)
+        return f"may {verb} the {title} by {with_interval(abs(change.difference), low, high)}"
+    return f"{verb}s the {title} by {size_with_interval(change.difference, change.lower, change.upper)}"
 
 
 def confirm_choice(before: Rows, after: Rows) -> Confirmation:

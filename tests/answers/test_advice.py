@@ -14,6 +14,7 @@ from benchmarks.populations import draw_labels, overconfident, scores
 from calib.answers import advice
 from calib.answers.calibrated import fit_on, vector_losses
 from calib.calibrators.catalogue import named_methods
+from calib.stats.bootstrap import PairedInterval
 
 FEW = {name: named_methods(None)[name] for name in ("TS", "VS", "TL-Platt", "TL-isotonic", "N-Platt")}
 
@@ -342,3 +343,13 @@ def test_candidates_are_tried_on_a_sample_of_many_rows(monkeypatch):
     assert "1,000 of the 4,000 calibration rows" in result.reason
     whole = calib.TemperatureScaling().fit(proba, labels)
     assert result.calibrator.temperature_ == whole.temperature_
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_score_whose_interval_holds_zero_is_not_said_to_change(sign):
+    unclear = PairedInterval("brier", 0.3, 0.3 + 0.002 * sign, 0.002 * sign, -0.005, 0.005, 0.95)
+    clear = PairedInterval("log_loss", 0.7, 0.69, -0.01, -0.02, -0.001, 0.95)
+    said = advice.Confirmation(900, unclear, clear, 0.95).words()
+    verb = "lower" if sign < 0.0 else "raise"
+    assert f"may {verb} the Brier score by 0.0020" in said
+    assert "lowers the log loss by 0.0100" in said
