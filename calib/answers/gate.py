@@ -217,7 +217,7 @@ def gate(
     y_true, scores, sample_weight, cluster
         As for `calib.noise_floor`.
     most, least : mapping of metric name to limit
-        Largest and smallest allowed values. Names are those of `calib.metrics`, such as tl_ece, conf_ece,
+        Largest and smallest allowed values, by the names in `calib.metrics`, such as tl_ece, conf_ece,
         cw_ece, accuracy, brier and log_loss; ece is the error of P(Y = 1).
     tolerance : float, optional
         Percentage points that scores may be off in any range and class, as for `calib.conclude`.

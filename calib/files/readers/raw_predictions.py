@@ -84,7 +84,7 @@ class RemedyError(InputError):
 
 
 def _of_class(raw: RawPredictions, positive: str) -> RawPredictions:
-    """Return the raw predictions as those of one class and the others."""
+    """Return raw predictions of one class and all others together."""
     if "event" in raw.has:
         seen = () if raw.seen is None else classes_in(raw.seen)
         if positive not in (*raw.names, *seen):
