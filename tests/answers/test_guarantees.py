@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from benchmarks.promises import STATEMENTS, TRUTHS, cards, groups
 from benchmarks.simulation import means
 from calib import HistogramBinning, InputError, MulticlassToBinary, Predictions, guarantee, guarantee_card
-from calib.answers import multinomial_bound, points_needed
+from calib.answers import multinomial_bound, points_needed, theorems
 from calib.answers.guarantee_cards import CUTS
 from calib.answers.theorems import DEVIATION, error_bound, largest_exponent, mass_bound
 from calib.files.saved import dumps, loads
@@ -405,6 +405,13 @@ def test_the_mean_error_of_one_bin_misses_no_more_often_than_it_says(m, alpha):
         away = np.abs(np.arange(m + 1) / m - rate)
         assert binom.pmf(np.arange(m + 1), m, rate)[away >= bound].sum() <= alpha
     assert error_bound([0.5, 0.9], m, 1.0, alpha) <= error_bound([0.5], m, 1.0, alpha)
+
+
+@pytest.mark.parametrize("m", [10, 60, 500])
+def test_further_exponents_change_the_bound_of_the_mean_error_by_less_than_0_1_percent(m, monkeypatch):
+    bound = error_bound([0.2], m, 1.0, 0.1)
+    monkeypatch.setattr(theorems, "_RATIO", 1.002)
+    assert error_bound([0.2], m, 1.0, 0.1) <= bound <= 1.001 * error_bound([0.2], m, 1.0, 0.1)
 
 
 def test_bound_of_the_mean_error_is_smaller_than_epsilon_2():

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
-from scipy.stats import binom, norm
+from scipy.stats import beta, binom, norm
 from scipy.stats import t as student
 
 from benchmarks.intervals import error_coverage
@@ -30,7 +30,7 @@ from calib import ConfidencePrediction, InputError, Predictions, ece, error_inte
 from calib.evidence.binning import bin_statistics
 from calib.evidence.rows import as_evidence
 from calib.stats.frequencies import binomial_deviation
-from calib.stats.intervals import SquaredGaps, measure_interval
+from calib.stats.intervals import SquaredGaps, jeffreys_limits, measure_interval
 from tests import oracles
 
 
@@ -267,3 +267,13 @@ def test_few_clusters_widen_the_interval_of_the_accuracy_by_hand():
     cluster, proba = np.repeat(np.arange(5), 4), np.tile([0.9, 0.1], (20, 1))
     found = measure_interval(as_evidence(np.zeros(20, int), proba, None, cluster), "accuracy")
     assert found == pytest.approx((0.22753, 1.0), abs=1e-5)
+
+
+def test_jeffreys_limits_are_quantiles_of_a_beta_distribution():
+    """At 0 of 10 and 10 of 10 an end is 0 or 1 (Brown, Cai & DasGupta 2001, section 4.1.1)."""
+    right, count = np.array([3.0, 0.0, 10.0, 0.0]), np.array([10.0, 10.0, 10.0, 0.0])
+    low, high = jeffreys_limits(right, count, 0.1)
+    expected = beta(3.5, 7.5).ppf([0.05, 0.95]), [0.0, beta(0.5, 10.5).ppf(0.95)]
+    np.testing.assert_allclose(np.column_stack([low, high])[:2], expected, rtol=1e-12)
+    np.testing.assert_allclose([low[2], high[2]], [beta(10.5, 0.5).ppf(0.05), 1.0], rtol=1e-12)
+    assert (low[3], high[3]) == (0.0, 1.0)
