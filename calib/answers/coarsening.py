@@ -6,7 +6,7 @@ finest, at which the most probable group reaches the level's threshold; a person
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,8 +20,8 @@ from calib.base.results import Drawn
 from calib.calibrators.acceptance import LevelRule
 from calib.data.equal_rows import Overlap
 from calib.data.predictions import ConfidencePrediction, Scores, Values, score_matrix
-from calib.data.validation import check_alpha, check_share
-from calib.evidence.rows import Source, single_rows
+from calib.data.validation import check_alpha, check_share, plain
+from calib.evidence.rows import Source, scores_and_next, single_rows
 
 #: Between the names of a path such as "Felidae;Felis;Felis catus", the coarsest first.
 SEPARATOR = ";"
@@ -73,7 +73,7 @@ class Coarsening(LevelRule, Drawn):
 
 def coarsen(
     y_true: Source,
-    scores: Scores | None = None,
+    scores: Scores | Mapping[str, Values] | Sequence[str] | None = None,
     tree: Mapping[str, Values] | pd.DataFrame | Sequence[str] | None = None,
     *,
     accuracy: float = 0.95,
@@ -124,7 +124,8 @@ def coarsen(
     >>> rule.accept([[0.5, 0.48, 0.02]]).answer.tolist()
     ['Felis']
     """
-    evidence = single_rows(y_true, scores, sample_weight, cluster, "A choice of levels")
+    own, tree = scores_and_next(y_true, scores, tree)
+    evidence = single_rows(y_true, own, sample_weight, cluster, "A choice of levels")
     if (missing := evidence.lacks("notion:class-wise")) is not None:
         raise InputError(missing)
     check_share(accuracy, "accuracy", 0.95)
@@ -166,11 +167,14 @@ def coarsen(
 
 def _hierarchy(tree: Any, classes: tuple[str, ...]) -> _Hierarchy:
     """Return the names of the levels, the finest first, and the name of each class at each level."""
-    paths = classes if tree is None else tree
+    paths = classes if tree is None else plain(tree)
     if isinstance(paths, Mapping) or hasattr(paths, "columns"):
         return _table_levels(pd.DataFrame(paths).fillna("").astype(str), classes)
-    if len(paths) != len(classes):
-        raise InputError(f"tree must hold a path for each of {len(classes):,} classes; got {len(paths):,}")
+    n_paths = len(paths) if isinstance(paths, Sized) else 0
+    if n_paths != len(classes):
+        raise InputError(
+            f"tree must be a table, or hold a path for each of {len(classes):,} classes; got {n_paths:,}"
+        )
     parts = [[name.strip() for name in str(path).split(SEPARATOR)] for path in paths]
     for path, names in zip(paths, parts, strict=True):
         if len(names) != len(parts[0]) or len(names) == 1:
@@ -192,6 +196,7 @@ def _table_levels(table: pd.DataFrame, classes: tuple[str, ...]) -> _Hierarchy:
         raise InputError(
             "tree must have each class once in its first or last column, and a column for each other level; "
             + (f"it lacks {', '.join(map(repr, missing))}" if missing else "a class is there twice, or alone")
+            + ". `class_names` of calib.Predictions names classes"
         )
     table = table.set_index(columns[0], drop=False).loc[list(classes)].reset_index(drop=True)
     for fine, coarse in zip(columns[:-1], columns[1:], strict=True):

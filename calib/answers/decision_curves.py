@@ -17,7 +17,7 @@ from calib.data.predictions import BinaryPrediction, Scores, Values, as_vectors,
 from calib.data.validation import as_finite, as_names, check_level
 from calib.evidence.clusters import Clusters
 from calib.evidence.row_scores import weighted_mean
-from calib.evidence.rows import Known, Source, as_pair, single_rows
+from calib.evidence.rows import Known, Source, as_pair, scores_and_next, single_rows
 from calib.stats.bootstrap import limits_of_means, with_unseen_errors
 from calib.stats.intervals import combined_difference, few_clusters_factor, jeffreys_limits
 
@@ -333,7 +333,8 @@ def choose_actions(
     ([0, 1, 1], 0.0)
     """
     check_level(level)
-    rows = single_rows(y_true, scores, sample_weight, cluster, "A choice of actions")
+    own, costs = scores_and_next(y_true, scores, costs)
+    rows = single_rows(y_true, own, sample_weight, cluster, "A choice of actions")
     if costs is None:
         raise InputError("costs are missing: pass the cost of each action (column) for each class (row)")
     if isinstance(rows.predictions, BinaryPrediction):

@@ -29,7 +29,7 @@ from calib.data.predictions import BinaryPrediction, Scores, Values
 from calib.data.validation import as_groups, check_alpha, check_choice, check_count
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.clusters import Clusters, even_clusters_of, too_few
-from calib.evidence.rows import Evidence, Rows, Source, single_rows
+from calib.evidence.rows import Evidence, Rows, Source, scores_and_next, single_rows
 from calib.stats.intervals import binomial_limits, few_clusters_factor, share_of_rows
 
 #: Thresholds on P(Y = 1) that are tested.
@@ -152,12 +152,13 @@ class DecisionRule(AcceptanceRule):
         self,
         y_true: Source,
         scores: Scores | None = None,
-        *,
         groups: Values | None = None,
+        *,
         sample_weight: Values | None = None,
         cluster: Values | None = None,
     ) -> RuleEffect:
         """Return the effect of the rule on other labelled rows; parameters as for `decide` and `accept`."""
+        scores, groups = scores_and_next(y_true, scores, groups)
         rows = rows_to_accept(y_true, scores, sample_weight, cluster)
         if groups is not None:
             code, names = as_groups(groups, rows.n_given)

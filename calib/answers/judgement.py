@@ -130,7 +130,7 @@ class Passing(Result):
     rule: DecisionRule | None = field(repr=False)  #: The rule of `calib.decide`; None if nothing is promised
     accepted: np.ndarray = field(repr=False)  #: (n,) bool: Whether each row passes
     thresholds: dict[str, float]  #: Least confidence that passes, by verdict
-    sentence: str  #: What passes and what is promised
+    words: str  #: What passes and what is promised
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -20,7 +20,7 @@ from calib.data.defaults import LEVEL, RANDOM_STATE
 from calib.data.predictions import Scores, Values
 from calib.data.validation import check_level
 from calib.evidence.row_scores import row_values, weighted_mean
-from calib.evidence.rows import Evidence, Rows, Source, single_rows
+from calib.evidence.rows import Evidence, Rows, Source, scores_and_next, single_rows
 from calib.stats.binless import CalibrationSlope, calibration_slope
 from calib.stats.bootstrap import Interval, bootstrap_interval, mean_limits
 from calib.stats.decompositions import CorpCurve, CorpTerms, corp_curve
@@ -307,7 +307,7 @@ class CentreTable(Drawn):
 
 def calibration_by_centre(
     y_true: Source,
-    scores: Scores | None = None,
+    scores: Scores | Cut | None = None,
     centre: Values | Cut | None = None,
     *,
     sample_weight: Values | None = None,
@@ -342,7 +342,8 @@ def calibration_by_centre(
     >>> found.ratio.round(2).tolist(), round(found.across[0].mean, 2)
     ([0.6, 0.8, 1.0, 1.2, 1.4], 0.97)
     """
-    given = single_rows(y_true, scores, sample_weight, cluster, "Calibration by centre")
+    own, centre = scores_and_next(y_true, scores, centre)
+    given = single_rows(y_true, own, sample_weight, cluster, "Calibration by centre")
     if centre is None:
         raise InputError("centre is None, but each row needs its centre: pass one value per row")
     z = float(ndtri((1.0 + check_level(level)) / 2.0))

@@ -30,7 +30,7 @@ from calib.data.predictions import Scores, Values, further_column
 from calib.data.validation import check_choice, check_share, random_generator
 from calib.evidence.clusters import Clusters
 from calib.evidence.group_shares import Groups, Shares
-from calib.evidence.rows import Evidence, Rows, Source, as_evidence
+from calib.evidence.rows import Evidence, Rows, Source, as_evidence, scores_and_next
 from calib.evidence.sums import SummedRows
 from calib.stats.floors import clearest_first, discoveries, problem_floors
 from calib.stats.intervals import difference_limits, smallest_alpha
@@ -181,7 +181,7 @@ class SliceTable(Drawn):
 
 def slices(
     y_true: Source,
-    scores: Scores | None = None,
+    scores: Scores | Grouping | None = None,
     groups: Grouping | None = None,
     *,
     notion: Notion = "top-label",
@@ -239,7 +239,8 @@ def slices(
     """
     check_choice(notion, TOP_NOTIONS, "notion")
     check_share(fdr, "fdr", 0.05)
-    evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    own, groups = scores_and_next(y_true, scores, groups)
+    evidence = as_evidence(y_true, own, sample_weight, cluster)
     parts = groups_of(evidence, groups, cuts, notion, pairs)
     options = {"strategy": strategy, "n_resamples": n_resamples, "random_state": random_state}
     return _table_of(parts, evidence.kind, notion, fdr, n_bins=n_bins, **options)

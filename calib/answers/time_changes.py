@@ -20,7 +20,7 @@ from calib.data.predictions import Scores, Values
 from calib.data.times import are_dates
 from calib.data.validation import check_level, plain
 from calib.evidence.group_shares import Shares, shares_of_groups
-from calib.evidence.rows import Rows, Source, as_evidence
+from calib.evidence.rows import Rows, Source, as_evidence, scores_and_next
 from calib.stats.bets import as_times, moment, time_words
 from calib.stats.floors import discoveries
 from calib.stats.intervals import difference_limits, gap_limits, smallest_alpha
@@ -151,6 +151,7 @@ def over_time(
     >>> found.verdict, found.since
     ('changed', 6.0)
     """
+    scores, time = scores_and_next(y_true, scores, time)
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
     if not isinstance(evidence, Rows):
         raise InputError(needs_rows("A change over time"))

@@ -34,8 +34,20 @@ class Result:
     def __float__(self) -> float:
         """Return the estimate of a result that has a field `value`."""
         if not hasattr(self, "value"):
-            raise InputError(f"a {type(self).__name__} holds several numbers; name one of its fields")
+            raise InputError(f"{type(self).__name__} holds several numbers; name one of its fields")
         return float(self.value)
+
+    @property
+    def sentence(self) -> str:
+        """What the numbers say, if that fits in a few sentences."""
+        found: Any = getattr(self, "words" if hasattr(self, "words") else "reason")
+        return str(found() if callable(found) else found)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            names = (each for each in dir(self) if not each.startswith("_") and each != "sentence")
+            raise AttributeError(f"{type(self).__name__} has no {name!r}; it has {', '.join(names)}")
 
     def frame(self) -> pd.DataFrame:
         """Return the numbers and texts as a table: one row, or one for each element of the arrays."""

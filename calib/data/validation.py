@@ -109,9 +109,8 @@ def check_order(labels: Any, scores: Any) -> None:
         return
     if getattr(labels, "labels", None) is not None:
         raise InputError(
-            f"labels and scores are swapped, or an argument lacks its name: a {type(labels).__name__} with "
-            "labels stands alone, as in slices(rows, groups=...) and over_time(rows, time=...); labels come "
-            "first in ece(y_true, scores)"
+            f"labels and scores are swapped: a {type(labels).__name__} with labels stands alone, "
+            "as in ece(rows); labels come first in ece(y_true, scores)"
         )
     if hasattr(labels, "n_samples"):
         seen = f"are a {type(labels).__name__}"

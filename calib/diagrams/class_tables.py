@@ -20,7 +20,7 @@ from calib.data.validation import check_share
 from calib.diagrams import style
 from calib.diagrams.reliability_diagrams import with_class_names
 from calib.evidence.binning import BinStatistics
-from calib.evidence.rows import ReducedRows, Rows, Source, as_evidence, single_rows
+from calib.evidence.rows import ReducedRows, Rows, Source, as_evidence, scores_and_next, single_rows
 from calib.evidence.sums import SummedRows
 from calib.stats.floors import (
     ABOVE_NOISE,
@@ -267,7 +267,8 @@ def class_diagram(
     notion : {"top-label", "class-wise"}
         Rows with this predicted class and their h(x), or all rows and their h_l(x).
     """
-    evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    own, label = scores_and_next(y_true, scores, label)
+    evidence = as_evidence(y_true, own, sample_weight, cluster)
     code = _class_code(evidence, label)
     cells = evidence.of_class(code, notion).cells(n_bins=n_bins, strategy="uniform")
     return ClassDiagram(code, notion, cells, *frequency_interval(cells))
@@ -285,7 +286,8 @@ def confusions(
 
     Other parameters as for `calib.ece`; counts are of rows, without weights.
     """
-    evidence = single_rows(y_true, scores, sample_weight, cluster, "What a class is confused with")
+    own, label = scores_and_next(y_true, scores, label)
+    evidence = single_rows(y_true, own, sample_weight, cluster, "What a class is confused with")
     if (missing := evidence.lacks("notion:top-label")) is not None:
         raise InputError(missing)
     code, truth, announced = _class_code(evidence, label), evidence.labels, evidence.claims()[0]
@@ -303,9 +305,9 @@ def confusions(
 
 def _class_code(evidence: Rows | SummedRows, label: int | None) -> int:
     names = evidence.class_names
-    if label is None or label < 0 or (names is not None and label >= len(names)):
+    if not isinstance(label, (int, np.integer)) or label < 0 or (names is not None and label >= len(names)):
         most = "" if names is None else f" to {len(names) - 1:,}"
-        raise InputError(f"label must be the code of a class, 0{most}; got {label!r}")
+        raise InputError(f"label must be the code of a class, 0{most}; got {label!r:.60}")
     return int(label)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -13,6 +14,7 @@ from calib.answers.model_tables import ModelComparison
 from calib.answers.risks import CentreTable, Risk
 from calib.answers.slice_tables import SliceTable
 from calib.answers.time_changes import OverTime
+from calib.base.exceptions import InputError
 from calib.base.results import Drawn
 from calib.data.validation import check_choice
 from calib.diagrams import style
@@ -26,7 +28,7 @@ from calib.diagrams.bin_sweep import (
 from calib.diagrams.class_tables import ClassDiagram, draw_class
 from calib.diagrams.decisions import draw_decision_curves, draw_judgement, draw_levels, draw_risk_coverage
 from calib.diagrams.matplotlib_axes import on_matplotlib
-from calib.diagrams.monitoring import Watched, draw_over_time, draw_watched
+from calib.diagrams.monitoring import Watched, draw_over_time, draw_watched, monitor_diagram
 from calib.diagrams.noise_floors import draw_decompositions, draw_floors, draw_model_comparison
 from calib.diagrams.reliability_diagrams import BinZoom, ReliabilityDiagram, draw_reliability, draw_zoom
 from calib.diagrams.slice_maps import ClassHeat, draw_centres, draw_heat, draw_slice_gaps
@@ -34,6 +36,7 @@ from calib.diagrams.smoothed_curves import draw_smoothed
 from calib.diagrams.validity_plots import ValidityCurve, draw_validity
 from calib.stats.decompositions import CorpCurve, Decomposition
 from calib.stats.floors import NoiseFloor
+from calib.stats.monitor import Monitor
 from calib.stats.smoothed import LoessCurve
 
 if TYPE_CHECKING:
@@ -54,17 +57,18 @@ ALONE: dict[type, Callable[..., style.Figure]] = {
     LoessCurve: draw_smoothed,
     NoiseFloor: lambda floor: draw_floors({f"{floor.notion} {floor.metric.upper()}": floor}),
     ModelComparison: draw_model_comparison,
+    Monitor: lambda monitor: draw_watched(monitor_diagram(monitor)),
     ModelSweeps: draw_model_sweeps,
     EceSweep: lambda sweep: draw_ece_sweeps({"model": {sweep.notion: sweep}}),
     OverTime: draw_over_time,
     PointsPerBinChoice: draw_points_per_bin,
     ReliabilityDiagram: draw_reliability,
-    Risk: lambda risk, **options: draw_smoothed(risk.loess, risk.isotonic, **options),
+    Risk: lambda risk, event="Y = 1": draw_smoothed(risk.loess, risk.isotonic, event=event),
     SliceTable: draw_slice_gaps,
     Watched: draw_watched,
 }
 #: Functions that draw results by the name of their method.
-TOGETHER: dict[type, Callable[..., style.Figure]] = {
+OF_METHODS: dict[type, Callable[..., style.Figure]] = {
     DecisionCurve: draw_decision_curves,
     Decomposition: draw_decompositions,
     NoiseFloor: draw_floors,
@@ -103,9 +107,16 @@ def plot(
         Options of the function of `calib.diagrams` that draws the type.
     """
     check_choice(backend, BACKENDS, "backend")
-    if type(result) in ALONE:
-        drawn = ALONE[type(result)](result, **options)
-    else:
-        by_name = result if isinstance(result, Mapping) else {name: result}
-        drawn = TOGETHER[type(next(iter(by_name.values())))](by_name, **options)
+    given: Any = result
+    draw = ALONE.get(type(result))
+    if draw is None:
+        given = result if isinstance(result, Mapping) else {name: result}
+        draw = OF_METHODS[type(next(iter(given.values())))]
+    known = [*inspect.signature(draw).parameters][1:]
+    if unknown := sorted(options.keys() - known):
+        listed = ", ".join(["backend", *known])
+        raise InputError(
+            f"no option {unknown[0]!r}, only {listed}; `ReliabilityDisplay.plot` takes axes (ax)"
+        )
+    drawn = draw(given, **options)
     return style.plotted(drawn) if backend == "plotly" else on_matplotlib(drawn)

@@ -19,7 +19,7 @@ from calib.data.notions import Notion
 from calib.data.predictions import Scores, Values
 from calib.diagrams import style
 from calib.evidence.binning import BinStatistics
-from calib.evidence.rows import Source, as_evidence
+from calib.evidence.rows import Source, as_evidence, scores_and_next
 from calib.stats.bands import CalibrationBand
 from calib.stats.frequencies import binomial_deviation, chance_of_gap
 from calib.stats.intervals import beyond_noise, frequency_interval, outcome_limits
@@ -103,8 +103,8 @@ class ReliabilityDiagram(Drawn):
     def zoom(self, bin_: int | None) -> BinZoom:
         """Return the predicted classes inside one bin; see `bin_zoom`."""
         pooled = self.pooled
-        if bin_ not in pooled.bin:
-            raise InputError(f"bin {bin_} holds no rows; the bins with rows are {pooled.bin.tolist()}")
+        if not isinstance(bin_, (int, np.integer)) or bin_ not in pooled.bin:
+            raise InputError(f"bin {bin_!r:.60} holds no rows; the bins with rows are {pooled.bin.tolist()}")
         own = self.cells.of(np.flatnonzero(self.cells.bin == bin_))
         own = own.of(np.lexsort((-own.count, _chances(own))))
         star = pooled.of(pooled.bin == bin_)
@@ -235,7 +235,8 @@ def bin_zoom(
 
     Parameters as for `reliability_diagram`; `bin` is the index 0..n_bins-1 of a bin with rows.
     """
-    evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    own, bin = scores_and_next(y_true, scores, bin)
+    evidence = as_evidence(y_true, own, sample_weight, cluster)
     return reliability_diagram(evidence, n_bins=n_bins).zoom(bin)
 
 

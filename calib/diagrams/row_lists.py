@@ -11,12 +11,12 @@ from calib.base.exceptions import InputError
 from calib.data.predictions import BinaryPrediction, Scores, Values
 from calib.evidence.binning import BinStatistics
 from calib.evidence.reductions import event_scores, top_label
-from calib.evidence.rows import Rows, Source, as_evidence, single_rows
+from calib.evidence.rows import Rows, Source, as_evidence, scores_and_next, single_rows
 
 
 def rows_behind(
     y_true: Source,
-    scores: Scores | None = None,
+    scores: Scores | BinStatistics | None = None,
     cells: BinStatistics | None = None,
     *,
     label: int | None = None,
@@ -42,7 +42,8 @@ def rows_behind(
     >>> rows_behind(rows, cells=reliability_diagram(rows, n_bins=4).cells, label=1, bin=2).tolist()
     [1, 3]
     """
-    evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    own, cells = scores_and_next(y_true, scores, cells)
+    evidence = as_evidence(y_true, own, sample_weight, cluster)
     if not isinstance(cells, BinStatistics):
         raise InputError(f"cells must be a diagram's, as reliability_diagram(test).cells; got {cells!r:.60}")
     problems = evidence.problems(cells.notion)

@@ -542,6 +542,14 @@ def single_rows(
     return evidence
 
 
+def scores_and_next(y_true: Source, scores: Any, given: Any) -> tuple[Any, Any]:
+    """Return scores and the argument after them; labelled predictions may have that in second place."""
+    alone = isinstance(y_true, (Rows, SummedRows)) or getattr(y_true, "labels", None) is not None
+    if alone and given is None and not isinstance(scores, Announcement):
+        return None, scores
+    return scores, given
+
+
 def as_pair(
     y_true: Source,
     scores_a: Scores | Known,
@@ -645,7 +653,10 @@ def reduce_to_binary(
     -----
     Algorithm 7 of the paper (top-K-confidence) prints the outcome 1{Y = l}; 1{Y = c^(k)(X)} is meant.
     """
-    rows = as_evidence(y_true, scores, sample_weight, cluster)
+    own, notion = scores_and_next(y_true, scores, notion)
+    if not isinstance(notion, str | None):
+        raise InputError(f"notion must be a name, such as 'top-label'; got {notion!r:.60}")
+    rows = as_evidence(y_true, own, sample_weight, cluster)
     problems = rows.problems(notion, top_k)
     assert isinstance(rows, Rows), "sums hold no problems"
     return replace(problems, row_cluster=None if rows.n_clusters is None else rows.clusters.code)

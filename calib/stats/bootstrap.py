@@ -59,7 +59,7 @@ class PairedInterval(Result):
     upper: float
     level: float  #: Nominal coverage
 
-    def words(self, name_a: str, name_b: str) -> str:
+    def words(self, name_a: str = "a", name_b: str = "b") -> str:
         """Say whether the two differ by more than chance, for example in a caption."""
         if self.lower <= 0.0 <= self.upper:
             interval = f"interval of the difference {interval_words(self.lower, self.upper, sign='+')}"

@@ -57,7 +57,7 @@ class PairedDifference(Result):
             return "lower"
         return "higher" if self.lower > 0.0 else "not distinguishable"
 
-    def words(self, name_a: str, name_b: str, error: str) -> str:
+    def words(self, name_a: str = "a", name_b: str = "b", error: str = "l2 error") -> str:
         """Say the verdict in a sentence; `error` names the l2 error, for example "l2 TL-ECE"."""
         ends = interval_words(self.lower, self.upper, sign="+")
         interval = f"{100 * self.level:g} % interval of the difference of squares {ends}"

@@ -13,12 +13,12 @@ import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
-from calib.base.results import Result
+from calib.base.results import Drawn
 from calib.data.kinds import check_equal_rows
 from calib.data.notions import Notion
 from calib.data.predictions import Announcement, Scores, Values
 from calib.data.validation import check_alpha, check_choice, check_not_negative, plain
-from calib.evidence.rows import Source, known_rows
+from calib.evidence.rows import Source, known_rows, scores_and_next
 from calib.stats.bets import (
     CELLS,
     CLOCKS,
@@ -130,7 +130,7 @@ class Unit:
     upper: float
 
 
-class Monitor(Result):
+class Monitor(Drawn):
     """Evidence against calibration in a stream of rows, valid at any time and however often you look.
 
     Bets with a total stake of 1 claim that outcomes are more or less frequent than the scores say. If the
@@ -335,6 +335,7 @@ class Monitor(Result):
         """
         if batch is not None and _check_line(batch, "batch") in self.batches:
             return self
+        scores, time = scores_and_next(y, scores, time)
         rows = self._rows(y, scores, time, groups, cluster)
         if rows is None:
             return self
@@ -400,14 +401,22 @@ class Monitor(Result):
             Only rows since the change that explains the evidence of this unit best; the interval then allows
             for the choice of the beginning.
         """
-        state = self.levels[level]
-        unit = state.names.index(name)
+        state, unit = self._unit(level, name)
         begun = self._likeliest(level, unit)[1] if since_alarm else 0
         sums = state.gap_sums(unit, range(begun, len(self.blocks)))
         before = state.gap_sums(unit, range(begun))[0]
         share = begun_by(before + state.sums[begun, unit][0]) - begun_by(before) if since_alarm else 1.0
         mean, bounds = sums[1] / max(sums[0], 1.0), gap_bounds(sums, self.alpha * float(share))
         return MonitoredGap(level, name, int(sums[0]), mean, *bounds, self._begin(self.blocks[begun]))
+
+    def _unit(self, level: str, name: str) -> tuple[Level, int]:
+        state = self.levels.get(level)
+        if state is None or name not in state.names:
+            held = ", ".join(
+                f"{level} {name}".strip() for level, state in self.levels.items() for name in state.names
+            )
+            raise InputError(f"this count has no rows of {level!r} {name!r}; it has {held or 'no rows'}")
+        return state, state.names.index(name)
 
     def units(self) -> list[Unit]:
         """Return all rows, each class and each group: evidence, gap, and whether it is named."""
@@ -428,8 +437,7 @@ class Monitor(Result):
 
         `lower` and `upper` are the confidence sequence of the gap of all rows so far.
         """
-        state = self.levels[level]
-        unit, so_far, records = state.names.index(name), np.zeros(3), []
+        (state, unit), so_far, records = self._unit(level, name), np.zeros(3), []
         for at, block in enumerate(self.blocks):
             here = state.sums.get((at, unit), np.zeros(3))
             so_far = so_far + here

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import calib
-from calib import diagrams
+from calib import InputError, diagrams
 from calib.answers import cut_column
 from calib.base.results import Drawn, Result
-from calib.diagrams.plots import ALONE, TOGETHER
+from calib.diagrams.plots import ALONE, OF_METHODS
 from calib.stats import NoiseFloor, calibration_tests
 from tests.figures import accepted
 from tests.public import public_objects
@@ -72,7 +72,23 @@ def test_results_with_a_figure_draw_it():
     expected = accepted(diagrams.draw_reliability(diagram))
     assert [list(t.y) for t in diagram.plot().data] == [list(t.y) for t in expected.data]
     assert not hasattr(found["interval"], "plot")
-    assert set(Drawn.__subclasses__()) == ALONE.keys() | TOGETHER.keys()
+    assert set(Drawn.__subclasses__()) == ALONE.keys() | OF_METHODS.keys()
+
+
+def test_a_sentence_is_asked_for_in_one_way():
+    found = results()
+    floor, table, advice = found["floor"], found["slices"], found["advice"]
+    assert (floor.sentence, table.sentence, advice.sentence) == (floor.words, table.words(), advice.reason)
+    assert calib.paired_interval(Y, PROBA, PROBA).sentence
+    with pytest.raises(AttributeError, match="RiskCoverage has no 'sentence'; it has "):
+        _ = found["risk"].sentence
+
+
+def test_what_a_result_lacks_is_answered_with_what_it_has():
+    with pytest.raises(AttributeError, match=r"SliceTable has no 'table'; it has .*differs.*frame.*plot"):
+        _ = results()["slices"].table
+    with pytest.raises(InputError, match="no option 'ax', only backend, class_names"):
+        results()["diagram"].plot(ax=None)
 
 
 def test_plotly_waits_for_the_first_figure():

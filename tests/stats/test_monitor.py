@@ -389,3 +389,12 @@ def test_a_refused_update_leaves_every_field_unchanged(refusal, monkeypatch):
     with pytest.raises(expected):
         monitor.update(late, scores, times, groups=np.where(site == "north", "east", site), batch="b")
     assert monitor_bytes(monitor) == before
+
+
+def test_a_monitor_draws_itself_and_says_which_rows_it_has():
+    monitor = Monitor(notion="confidence").update(np.ones(30, dtype=int), np.full(30, 0.9))
+    assert monitor.plot().data
+    with pytest.raises(InputError, match="no rows of 'class' 'cat'; it has all"):
+        monitor.gap("class", "cat")
+    with pytest.raises(InputError, match="it has no rows"):
+        monitor.acknowledge("refitted").over_time()
