@@ -12,7 +12,7 @@ from calib import InputError
 from calib.answers import Recommendation
 from calib.answers.advice import NONE, SCORES, Confirmation
 from calib.base.interval_words import with_interval
-from calib.calibrators.catalogue import name_of
+from calib.calibrators.catalogue import full_name, name_of
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
 from pages.shared.isolation.process import JobEnded
@@ -105,7 +105,7 @@ def effect_words(name: str, effect: Confirmation) -> str:
 
 def recommendation_words(found: Recommendation, name: str) -> str:
     """Say, as Markdown, what is recommended, and what it changes."""
-    head = f"{ui.literal(name)} helps." if name else LEAVE
+    head = f"{full_name(found.calibrator)} ({ui.literal(name)}) helps." if name else LEAVE
     return f"**{head}** {ui.escaped(found.effect[0].upper() + found.effect[1:])}"
 
 
