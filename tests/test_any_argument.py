@@ -201,13 +201,11 @@ def test_labelled_predictions_come_alone_before_a_positional_argument():
     y, proba = np.tile(LABELS, 4), np.tile(PROBA, (4, 1))
     rows, time = Predictions(proba, y), np.arange(len(y))
     tree = pd.DataFrame({"class": ["0", "1", "2"], "half": ["a", "a", "b"]})
-    problem = partial(calib.reduce_to_binary, notion="confidence")
     pairs = [
         (calib.over_time(rows, time).split.difference, calib.over_time(y, proba, time).split.difference),
         (calib.slices(rows, y, n_resamples=0).p, calib.slices(y, proba, y, n_resamples=0).p),
         (calib.coarsen(rows, tree).thresholds, calib.coarsen(rows, tree=tree).thresholds),
         (calib.class_diagram(rows, 0).cells.count, calib.class_diagram(y, proba, 0).cells.count),
-        (calib.reduce_to_binary(rows, "confidence").scores, problem(y, proba).scores),
     ]
     rule = calib.decide(rows, accuracy=0.5, by=y)
     pairs += [(rule.evaluate(rows, y).n_accepted, rule.evaluate(y, proba, y).n_accepted)]

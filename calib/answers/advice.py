@@ -305,15 +305,15 @@ def recommend(
             given = (confirm,) if isinstance(confirm, Announcement) else confirm
             others = Rows(_counted(*given).predictions)
             after = others.of_scores(calibrated_scores(found, others.predictions))
-            confirmation = _together(confirmation, confirm_choice(others, after))
+            confirmation = _pooled_confirmation(confirmation, confirm_choice(others, after))
         effect = f"{confirmation.words('the choice', 'the choice and the fit')}."
         chosen = _chosen(name, n_close, trial, rows.n_samples)
     if not (evidence.is_declared or evidence.clusters.independent):
         n_clusters = evidence.clusters.n_clusters
-        together_words = (
+        cluster_words = (
             f"Rows that belong together, or may, count as {n_clusters:,} clusters in this comparison."
         )
-        chosen = f"{chosen} {together_words}".lstrip()
+        chosen = f"{chosen} {cluster_words}".lstrip()
     if confirmation is None or confirmation.verdict != "better":
         name, found = NONE, None
     candidates_of = trial.table(), left_out, trial.ruled_out
@@ -690,7 +690,7 @@ def _changes(
     ]
 
 
-def _together(inside: Confirmation, outside: Confirmation) -> Confirmation:
+def _pooled_confirmation(inside: Confirmation, outside: Confirmation) -> Confirmation:
     """Return the effect on the rows of both, or on the second alone if the effects differ distinguishably."""
     pairs = [(getattr(inside, key), getattr(outside, key)) for key in SCORES]
     share = inside.n_samples / (inside.n_samples + outside.n_samples)

@@ -28,7 +28,7 @@ from calib.data.predictions import (
     TopKPrediction,
     TopLabelPrediction,
     Values,
-    announced,
+    as_predictions,
     score_matrix,
 )
 from calib.data.validation import as_names
@@ -69,7 +69,7 @@ def calibrated_scores(
     """
     if calibrator is not None and not hasattr(calibrator, "predict"):
         raise InputError(f"the first argument must be a fitted calibrator; got a {type(calibrator).__name__}")
-    rows = predictions if isinstance(predictions, Announcement) else announced(predictions, what="proba")
+    rows = predictions if isinstance(predictions, Announcement) else as_predictions(predictions, what="proba")
     if calibrator is None:
         return rows
     return calibrator.predict(rows) if groups is None else calibrator.predict(rows, groups=groups)
@@ -201,7 +201,7 @@ def applied_frame(
     return table if rule is None else table.assign(**rule.columns(scores))
 
 
-def beside_input(columns: Mapping[str, np.ndarray], applied: pd.DataFrame, kept: np.ndarray) -> pd.DataFrame:
+def with_input(columns: Mapping[str, np.ndarray], applied: pd.DataFrame, kept: np.ndarray) -> pd.DataFrame:
     """Return every column of a file, in its order, followed by what `applied_frame` adds to it."""
     table = pd.DataFrame(dict(columns))
     rows = np.flatnonzero(kept)

@@ -66,8 +66,8 @@ class Coarsening(LevelRule, Drawn):
         words = f"Of {self.n_samples:,} rows, {', '.join(said)} are answered; "
         words += f"{1.0 - self.share.sum():.1%} are left to a person."
         few = f"these rows are too few or too often wrong for an accuracy of {self.accuracy:.4g}"
-        together = "thresholds are the more careful ones"
-        promised = promise_words(self.guarantee, self.unpromised or few, self.dependence, together)
+        clustered = "thresholds are the more careful ones"
+        promised = promise_words(self.guarantee, self.unpromised or few, self.dependence, clustered)
         return f"{words} {promised}"
 
 
@@ -133,7 +133,7 @@ def coarsen(
     thresholds = np.full(len(levels), np.inf)
     asked = LevelRule(levels, names, thresholds, accuracy, check_alpha(alpha), None)
     left = np.ones(evidence.n_samples, dtype=bool)
-    found, reasons, together = [], [], None
+    found, reasons, dependence = [], [], None
     for place, (code, top, confidence) in enumerate(asked.claims(score_matrix(evidence.predictions))):
         rows, answered = np.flatnonzero(left), (0, 0, np.nan, 0.0, 1.0)
         if len(rows):
@@ -144,7 +144,7 @@ def coarsen(
                 part.of_scores(answers), accuracy=accuracy, alpha=alpha, choices=len(levels), overlap=overlap
             )
             reasons += [rule.unpromised] if rule.unpromised is not None else []
-            together = together or rule.dependence
+            dependence = dependence or rule.dependence
             if rule.guarantee is not None:
                 thresholds[place], effect = rule.thresholds[0], rule.effect
                 answered = effect.n_accepted, effect.n_wrong, effect.accuracy, effect.lower, effect.upper
@@ -161,7 +161,7 @@ def coarsen(
         n_samples=evidence.n_samples,
         **by_level,
         unpromised=reasons[0] if reasons else None,
-        dependence=together,
+        dependence=dependence,
     )
 
 

@@ -173,7 +173,7 @@ def _of_same_outcomes(
     }
     path = PathStatistic(evidence, None, OF_ONE_CLAIM)
     statistics: list[Statistic] = [*asked.values(), path]
-    drawing = evidence.draw_together([statistic.cells for statistic in statistics])
+    drawing = evidence.draw_clusters([statistic.cells for statistic in statistics])
     *samples, of_path = redrawn(statistics, *drawing, **options)
     pairs = zip(asked.values(), samples, strict=True)
     floors = dict(pair for statistic, found in pairs for pair in statistic.floors(found).items())
@@ -305,7 +305,7 @@ class CodedGap:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class IfTogether(Result):
+class IfClustered(Result):
     """The conclusion if rows that a test shows to be alike belonged together."""
 
     #: Which rows; and the column that shows it (with "=" and a block of time), "" for scores
@@ -370,7 +370,7 @@ class Conclusion(Result):
     events: EventCounts | None  #: All rows of a P(Y = 1); None for other predictions
     tolerance: float | None = None  #: Percentage points that a range may be off
     #: If a test shows rows to be right or wrong together: what holds if they belong together
-    suspected: IfTogether | None = None
+    suspected: IfClustered | None = None
 
     @property
     def rejected(self) -> bool:
@@ -583,7 +583,7 @@ def conclude(
         return found
     then = evidence.readings[1]
     shown = suspected.rows, suspected.column, suspected.n_blank
-    return replace(found, suspected=IfTogether(*shown, effective_sample(then), concluded(then, **options)))
+    return replace(found, suspected=IfClustered(*shown, effective_sample(then), concluded(then, **options)))
 
 
 def concluded(
@@ -678,9 +678,9 @@ class _Ranges:
 
     def clearest(self) -> tuple[Gap, ...]:
         """Return the range that is off most, times its rows, and the first apart from it in the other way."""
-        sure = self.bounds[0] * self.weight
-        order = np.argsort(-sure, kind="stable")
-        found = _gaps(order[sure[order] > 0.0], np.full(len(sure), None), *self.gaps)
+        certain_gap = self.bounds[0] * self.weight
+        order = np.argsort(-certain_gap, kind="stable")
+        found = _gaps(order[certain_gap[order] > 0.0], np.full(len(certain_gap), None), *self.gaps)
         first = found[:1]
         apart = [
             gap

@@ -256,7 +256,7 @@ def _shares_acted_on(
                 for which, share in ((happened, hits), (~happened, needless))
             ]
         )
-        covariance[:, :, place] = clusters.few * sums @ sums.T
+        covariance[:, :, place] = clusters.variance_factor * sums @ sums.T
     return hits, needless, covariance
 
 

@@ -125,12 +125,12 @@ class DecisionRule(AcceptanceRule):
                 f" The mean cost is {done.cost:.4f} reviews per row on these rows, which the thresholds were "
                 "chosen on; on new rows it is larger on average. Leaving all to a person costs 1."
             )
-        guarantee, together = self.guarantee, "this is the more careful of both answers"
+        guarantee, clustered = self.guarantee, "this is the more careful of both answers"
         of_accuracy = self.target == "accuracy"
         if guarantee and of_accuracy and self.events is not None and self.value <= self.events.larger:
             guarantee += f" {self.events.words}"
         otherwise = self._shortfall if of_accuracy else ""
-        said = promise_words(guarantee, self.unpromised, self.dependence, together, otherwise)
+        said = promise_words(guarantee, self.unpromised, self.dependence, clustered, otherwise)
         return f"{words} {said}".rstrip()
 
     @property
@@ -242,8 +242,10 @@ class EventRule(ActionRule):
                 f"{events + done.needless + done.left:,} rows, with {done.hits:,} of {events:,} events "
                 f"({', '.join(shares)})."
             )
-        together = "this holds whether they do or not"
-        return f"{words} {promise_words(self.guarantee, self.unpromised, self.dependence, together)}".rstrip()
+        clustered = "this holds whether they do or not"
+        return (
+            f"{words} {promise_words(self.guarantee, self.unpromised, self.dependence, clustered)}".rstrip()
+        )
 
     def frame(self) -> pd.DataFrame:
         """Return a row per target: its value, the value here, and the thresholds that keep it."""
@@ -574,11 +576,11 @@ def _event_rule(rows: Rows, targets: Mapping[str, float], alpha: float, overlap:
         name: (float(TESTED[places].min()), float(TESTED[places].max())) if places.any() else None
         for name, places in kept.items()
     }
-    together = np.flatnonzero(np.logical_and.reduce(list(kept.values())))
+    kept_by_all = np.flatnonzero(np.logical_and.reduce(list(kept.values())))
     unpromised = used_words(overlap, rows.problems(None)) or too_few(rows.n_clusters)
     threshold = counts = guarantee = None
-    if len(together):
-        threshold = float(TESTED[together[0 if "sensitivity" in targets else -1]])
+    if len(kept_by_all):
+        threshold = float(TESTED[kept_by_all[0 if "sensitivity" in targets else -1]])
         counts = action_counts(rows, threshold)
         promised = " and ".join(PROMISES[name].format(value) for name, value in targets.items())
         guarantee = f"With probability {1 - alpha:.3g}, {promised}, among new rows from the same source."

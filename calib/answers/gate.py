@@ -228,7 +228,7 @@ def gate(
         Whether undecided limits fail the gate as well.
     level : float in (0, 1), default 0.95
         Coverage of all intervals together; of each 1 - (1 - level) / m for m limits (Bonferroni). If all
-        limits hold, the gate calls any of them broken with probability 1 - level at most.
+        limits hold, the gate calls one of them broken with probability at most 1 - level.
     n_bins, strategy
         As for `calib.metrics`.
     groups : (n,) array_like, or table or mapping of them by name, optional

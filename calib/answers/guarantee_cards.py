@@ -28,7 +28,7 @@ ASSUMPTIONS = (
     "Points per bin were chosen {chosen}, and every class has enough of them.",
 )
 
-#: A further assumption if bins are not cut at rows that no mean holds.
+#: A further assumption if bins are not cut at rows that are left out of all means.
 HALFWAY = (
     "The theorems and the intervals are proved for bins cut at calibration scores. Bins here are cut halfway "
     "between two scores and use all their rows; `python -m benchmarks.promises cards` simulates that."
@@ -42,7 +42,7 @@ GROUPS = (
 #: How points per bin were chosen: for a single calibrator, and for one chosen among several.
 CHOSEN = (
     "before looking at the calibration rows",
-    "among several by the calibration rows, and nothing else was chosen by them (the chance of failure is "
+    "among several numbers with the calibration rows, which chose nothing else (the chance of failure is "
     "divided among the candidates)",
 )
 
@@ -241,10 +241,10 @@ class GuaranteeCard(Result):
             return f"No guarantee: {self.why_not}."
         worst = self.worst_marginal, self.worst_conditional, self.worst_reach, self.worst_expected_ece
         first, second, reach, expected = (strong.format(f"{bound:.3f}") for bound in worst)
-        at_once, together = self._scope()
+        at_once, all_bins = self._scope()
         fixed = "The expected error"
         if self.choices > 1:
-            together += (
+            all_bins += (
                 f" It was chosen by the same labels among {self.choices:,} calibrators; the chance of "
                 "failure is divided among them."
             )
@@ -256,7 +256,7 @@ class GuaranteeCard(Result):
             f"With probability at least {1 - self.alpha:.0%}, whatever the distribution of the data, the "
             f"calibrated score is within {first} (\u03b5\u2081) of the truth for a new row. With the "
             f"same probability it is within {second} (\u03b5\u2082) for {at_once} at once, and within "
-            f"{reach} by the Clopper-Pearson intervals of the bins.{together} {fixed} is at most "
+            f"{reach} by the Clopper-Pearson intervals of the bins.{all_bins} {fixed} is at most "
             f"{expected} ({self.theorem}). This covers {self.covered:.1%} of the calibration rows.{void} "
             f"{self.error_words(strong)}"
         )
@@ -342,12 +342,12 @@ def guarantee_card(
     problem = np.arange(n_problems)
     rank = shape.claims_of(problem)
     groups = np.array([*getattr(calibrator, "groups_", ()), ""], dtype=object)
-    together = np.bincount(rank, weights=np.where(covered, n_bins, 0))[rank]
+    all_bins = np.bincount(rank, weights=np.where(covered, n_bins, 0))[rank]
     k = np.where(covered, points, 2)
     delta = calibrator.binary_calibrator.delta if _is_randomized(calibrator) else 0.0
     entries = np.asarray(calibrator.n_points_)
     marginal = np.where(covered, deviation(2.0 / each, k) + delta, np.nan)
-    conditional = np.where(covered, deviation(np.maximum(2.0 * together / each, 1.0), k) + delta, np.nan)
+    conditional = np.where(covered, deviation(np.maximum(2.0 * all_bins / each, 1.0), k) + delta, np.nan)
     expected = np.where(covered, np.sqrt(1.0 / (2.0 * k)) + delta, np.nan)
     kept = {index: fitted for index, fitted in binned.items() if covered[index]}
     about = calibrator.notion, float(alpha), choices, not why_not, why_not
@@ -357,7 +357,7 @@ def guarantee_card(
         *of_problems,
         *(entries, n_bins, points, marginal, conditional, expected),
         errors=_error_bounds(calibrator, binned, why_not, each, delta),
-        bins=_bin_intervals(kept, shape, each / np.maximum(together, 1), delta),
+        bins=_bin_intervals(kept, shape, each / np.maximum(all_bins, 1), delta),
         void=void,
         void_because=void_because,
         covered=float(entries[covered].sum() / entries.sum()),
@@ -432,7 +432,7 @@ def _error_bounds(
     alpha: float,
     delta: float,
 ) -> ErrorBounds:
-    """Return the bounds for the mean error: all of them fail with probability `alpha` at most."""
+    """Return the bounds for the mean error: the chance that any of them fails is at most `alpha`."""
     shape, sizes = calibrator.shape_, np.asarray(calibrator.n_points_)
     k = getattr(calibrator.binary_calibrator, "points_per_bin", 0)
     needed = max(k, calibrator.least_points)

@@ -461,7 +461,7 @@ class _Strata:
         if clusters.independent:
             return float(self.count[inside] @ away[inside] ** 2) / n**2
         sums = clusters.sums(np.where(inside, away, 0.0)[self.rows.cell])
-        return clusters.few * float(sums @ sums) / n**2
+        return clusters.variance_factor * float(sums @ sums) / n**2
 
 
 def _main_class(rows: JudgedRows) -> str:

@@ -47,7 +47,7 @@ Change: TypeAlias = PairedInterval | PairedDifference
 Mark = Literal["better", "worse", ""]
 
 #: The note under a table with intervals.
-HOW_SURE = (
+INTERVALS_NOTE = (
     "In brackets: the 95 % interval. Noise raises a measured calibration error by up to what a perfect model "
     "shows, so its interval can lie below it. The AUC of the top label ranks right and wrong rows: it does "
     "not compare with an AUC of classes or of P(Y = 1)."

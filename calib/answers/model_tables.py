@@ -375,7 +375,7 @@ class ModelComparison(Drawn):
         for numbers in self._lines:
             first = numbers[0]
             times, digits = (100.0, max(decimals - 1, 0)) if first.measure == "cw_ece" else (1.0, decimals)
-            digits = _telling_digits(numbers, times, digits)
+            digits = _needed_digits(numbers, times, digits)
             names = [first.title + " x 100" * (times == 100.0), *([first.model] if first.model else [])]
             body.append([*map(escape, names), *(_cell(number, times, digits, marks) for number in numbers)])
         heads = ("Metric", *(["Model"] if self.models else []), *self.methods)
@@ -403,7 +403,7 @@ def _latex_row(cells: Iterable[str]) -> str:
     return " & ".join(cells) + r" \\"
 
 
-def _telling_digits(numbers: Sequence[ModelNumber], times: float, digits: int) -> int:
+def _needed_digits(numbers: Sequence[ModelNumber], times: float, digits: int) -> int:
     """Return the decimals, at most 6, in which marked numbers differ from the first, the base's."""
     base = times * numbers[0].value
     marked = [times * number.value for number in numbers if number.mark]
@@ -569,12 +569,12 @@ class _Model:
 
     def _change(self, measure: Measure, evidence: Rows, found: Assessment) -> tuple[Change, Mark] | None:
         """Return the change against the base; None if it has no paired interval."""
-        alone, together = self.levels
+        alone, joint = self.levels
         change = self._interval(measure, evidence, found, alone)
         if change is None:
             return None
         mark: Mark = ""
-        if _excludes_0(change) and _excludes_0(self._interval(measure, evidence, found, together)):
+        if _excludes_0(change) and _excludes_0(self._interval(measure, evidence, found, joint)):
             mark = "better" if (change.upper < 0.0) != measure.higher_is_better else "worse"
         strategy = evidence.strategy
         if isinstance(strategy, PerClass) and measure.notion in POOLED_NOTIONS:

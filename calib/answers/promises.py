@@ -201,12 +201,12 @@ class ThresholdSearch:
 
 
 def promise_words(
-    guarantee: str | None, unpromised: str | None, dependence: str | None, together: str, otherwise: str = ""
+    guarantee: str | None, unpromised: str | None, dependence: str | None, clustered: str, otherwise: str = ""
 ) -> str:
-    """Say what is promised, or why nothing is; `together` is about rows that may belong together."""
+    """Say what is promised, or why nothing is; `clustered` is about rows that may belong together."""
     said = guarantee or otherwise
     if guarantee is None and unpromised is not None:
         said = f"Nothing is promised for new rows: {unpromised}."
     if dependence is not None:
-        said += f" {dependence[0].upper()}{dependence[1:]} may belong together: {together}."
+        said += f" {dependence[0].upper()}{dependence[1:]} may belong together: {clustered}."
     return said

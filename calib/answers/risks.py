@@ -41,7 +41,7 @@ TITLES = {"ratio": "O/E", "in_the_large": "In the large", "slope": "Slope"}
 DISTANCES = ("ici", "e50", "e90")
 
 #: The note under a table of `Risk.numbers`.
-HOW_SURE_OF_EVENTS = (
+EVENT_INTERVALS = (
     "In brackets: the 95 % interval. ICI, E50 and E90 depend on the smoother and have no interval: noise "
     "raises them to the mean on the right if the scores are calibrated."
 )

@@ -261,12 +261,12 @@ def _table_of(
     found = [(part.present, *part.shares()) for part in parts]
     own = Shares.joined([side.of(present) for present, side, _, _ in found])
     rest = Shares.joined([side.of(present) for present, _, side, _ in found])
-    together = np.concatenate([correlation[present] for present, _, _, correlation in found])
+    correlations = np.concatenate([correlation[present] for present, _, _, correlation in found])
     table = table.assign(count=own.count, gap=own.gap, gap_of_rest=rest.gap, difference=own.gap - rest.gap)
     ratio = np.divide(own.happened, own.score, out=np.full(len(own.score), np.nan), where=own.score > 0.0)
     table = table.assign(accuracy=own.happened, confidence=own.score, ratio=ratio)
     table["share"] = own.weight / (own.weight + rest.weight)
-    level = _compare(table, own, rest, together, fdr)
+    level = _compare(table, own, rest, correlations, fdr)
     table = table.iloc[clearest_first(table["p"], table["difference"].abs())]
     fields = {name: table[name].to_numpy() for name in SLICE_COLUMNS}
     return SliceTable(kind, notion=notion, n_bins=n_bins, fdr=fdr, level=level, **fields)
@@ -276,7 +276,7 @@ def further_groups(evidence: Evidence, fdr: float = FDR) -> SliceTable | None:
     """Compare the groups of all further columns, or of the columns that a summary holds; None without any.
 
     A column counts if it has 2 to `MOST_GROUPS` groups, does not follow from label and prediction, and does
-    not hold the known clusters. Rows that are suspected to belong together do so, see `slices_if_together`.
+    not hold the known clusters. Rows that are suspected to belong together do so, see `slices_if_clustered`.
     """
     if isinstance(evidence, SummedRows):
         return slices(evidence, notion="confidence", fdr=fdr, n_resamples=0) if evidence.by else None
@@ -298,10 +298,10 @@ def further_groups(evidence: Evidence, fdr: float = FDR) -> SliceTable | None:
         if 1 < len(cut.groups) <= MOST_GROUPS and not (declared or depends_on(pair, cut.code)):
             given[evidence.counts] = cut.code
             cuts.append(replace(cut, code=given.copy()))
-    return slices_if_together(evidence, cuts, fdr) if cuts else None
+    return slices_if_clustered(evidence, cuts, fdr) if cuts else None
 
 
-def slices_if_together(evidence: Rows, cuts: Sequence[Cut], fdr: float = FDR) -> SliceTable:
+def slices_if_clustered(evidence: Rows, cuts: Sequence[Cut], fdr: float = FDR) -> SliceTable:
     """Compare groups as if rows that are suspected to belong together did; see `suspected_within`."""
     parts = []
     for cut in cuts:
@@ -319,11 +319,11 @@ def suspected_within(evidence: Rows, cut: Cut) -> Suspected | None:
     """
     if evidence.suspected is None:
         return None
-    together, code = [evidence.suspected, *evidence.suspected.others], cut.code[evidence.counts]
-    for each in together:
+    suspects, code = [evidence.suspected, *evidence.suspected.others], cut.code[evidence.counts]
+    for each in suspects:
         if depends_on(each.cluster, code) and not depends_on(code, each.cluster):
             return each
-    return together[0]
+    return suspects[0]
 
 
 def _own_errors(part: Groups[Evidence], options: dict[str, Any]) -> pd.DataFrame:
@@ -337,19 +337,19 @@ def _own_errors(part: Groups[Evidence], options: dict[str, Any]) -> pd.DataFrame
     return table.assign(column=part.column, floor_upper=floors.upper, p_noise=floors.p_value)
 
 
-def _compare(table: pd.DataFrame, own: Shares, rest: Shares, together: np.ndarray, fdr: float) -> float:
+def _compare(table: pd.DataFrame, own: Shares, rest: Shares, correlation: np.ndarray, fdr: float) -> float:
     """Write p, `differs` and the intervals of the differences into the table; return the level of these."""
     compared = rest.count > 0
-    own, rest, together = own.of(compared), rest.of(compared), together[compared]
+    own, rest, correlation = own.of(compared), rest.of(compared), correlation[compared]
     n_compared = max(int(compared.sum()), 1)
     p_value, differs = np.ones(len(compared)), np.zeros(len(compared), dtype=bool)
     lower, upper = np.full((2, len(compared)), np.nan)
     if compared.any():
-        limits = partial(difference_limits, own, rest, together)
+        limits = partial(difference_limits, own, rest, correlation)
         p_value[compared] = smallest_alpha(limits, int(compared.sum()))
         differs[compared] = discoveries(p_value[compared], fdr)
     alpha = fdr * max(int(differs.sum()), 1) / n_compared
-    lower[compared], upper[compared] = difference_limits(own, rest, together, alpha)
+    lower[compared], upper[compared] = difference_limits(own, rest, correlation, alpha)
     smallest = smallest_difference(lower, upper, 1.0 - alpha)
     for name, values in {"p": p_value, "differs": differs, "lower": lower, "upper": upper}.items():
         table[name] = values

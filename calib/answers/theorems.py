@@ -116,11 +116,11 @@ def guarantee(
 
 
 def error_bound(rates: Any, inside: int, mass: float, alpha: float) -> float:
-    """Bound the mean error of bins whose edges are rows that no mean holds, or its mean over problems.
+    """Bound the mean error of bins whose edges are rows left out of all means, or its mean over problems.
 
     inf over s > 0 of (U / s) (log(1 / alpha) + log mean_l exp(Lam_m(s, a_l) / U)), where Lam_m(s, a) is
-    `largest_exponent`. The proof is in docs/why/error_bound.md. The result fails with probability alpha at
-    most, if `rates` and `mass` hold.
+    `largest_exponent`. The proof is in docs/why/error_bound.md. If `rates` and `mass` hold, the
+    result fails with chance alpha or less.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def _exponents(s: float, inside: int, n_steps: int) -> tuple[np.ndarray, np.ndar
 
 
 def mass_bound(inside: int, n_samples: int, alpha: float) -> float:
-    """Limit of the mass of a cell with `inside` of n rows between two others; fails with alpha at most.
+    """Limit of the mass of a cell with `inside` of n rows between two others; its chance to fail is alpha.
 
     The 1 - alpha quantile of the sum of m + 1 of n + 1 uniform spacings, beta(m + 1, n - m), which rises with
     m; 1 if m >= n.

@@ -21,7 +21,7 @@ from calib.data.predictions import (
     Predictions,
     Scores,
     Values,
-    announced,
+    as_predictions,
     further_column,
     score_matrix,
     top_of,
@@ -203,7 +203,7 @@ class ActionRule(Result):
 
 def chance_of_event(scores: Scores) -> np.ndarray:
     """Return P(Y = 1), (n,); of two classes, the second one's."""
-    rows = scores if isinstance(scores, Announcement) else announced(scores, what="scores")
+    rows = scores if isinstance(scores, Announcement) else as_predictions(scores, what="scores")
     event = rows.proba[:, 1] if isinstance(rows, Predictions) and rows.n_classes == 2 else event_scores(rows)
     if event is None:
         raise InputError("this needs one score per row, P(Y = 1); these rows have several classes")

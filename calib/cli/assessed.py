@@ -9,7 +9,7 @@ from functools import cached_property
 
 from sklearn.base import BaseEstimator
 
-from calib.answers.conclusion import IfTogether
+from calib.answers.conclusion import IfClustered
 from calib.answers.metric_tables import methods_of
 from calib.base.exceptions import InputError
 from calib.calibrators.catalogue import name_of
@@ -111,12 +111,12 @@ def row_notes(evidence: Rows | SummedRows) -> list[str]:
     return notes
 
 
-def dependence_choice(suspected: IfTogether, see: str) -> str:
+def dependence_choice(suspected: IfClustered, see: str) -> str:
     """Return what holds if rows belong together, and the options that decide; `see` as for its words."""
-    return suspected.words(f" {together_option(suspected.column)} or --independent decides.", see)
+    return suspected.words(f" {cluster_option(suspected.column)} or --independent decides.", see)
 
 
-def together_option(column: str) -> str:
+def cluster_option(column: str) -> str:
     """Return the option that says that rows of a column belong together; of their scores if it is ""."""
     return f"--cluster {shlex.quote(column)}" if column else "--fix rows_together"
 

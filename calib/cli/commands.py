@@ -23,7 +23,7 @@ from calib.answers.conclusion import (
     BinlessTests,
     Conclusion,
     FloorNumbers,
-    IfTogether,
+    IfClustered,
     NoiseTests,
     conclude,
     with_whole_vectors,
@@ -34,7 +34,7 @@ from calib.answers.decision_rules import decide as choose_rule
 from calib.answers.gate import GateResult, gate_of_judge
 from calib.answers.gate import gate as compare_with_limits
 from calib.answers.guarantee_cards import promise_of
-from calib.answers.metric_tables import BASE, HOW_SURE, FoldNumber, Metrics, fold_errors, fold_texts
+from calib.answers.metric_tables import BASE, INTERVALS_NOTE, FoldNumber, Metrics, fold_errors, fold_texts
 from calib.base.exceptions import InputError
 from calib.base.interval_words import with_interval
 from calib.base.results import parts
@@ -46,11 +46,11 @@ from calib.cli.assessed import (
     Assessed,
     assessed,
     calibrator_for,
+    cluster_option,
     dependence_choice,
     row_notes,
     slices_call,
     summary_of,
-    together_option,
 )
 from calib.cli.input import (
     FileRows,
@@ -124,7 +124,7 @@ class ConclusionData:
     conclusion: Conclusion = field(
         metadata=parts("direction level rejected guilty at_least at_most verdict gaps")
     )
-    suspected: IfTogether | None = None  #: If rows may belong together: the conclusion then
+    suspected: IfClustered | None = None  #: If rows may belong together: the conclusion then
 
 
 @dataclass(frozen=True)
@@ -177,14 +177,14 @@ def metrics(options: Namespace) -> Output[MetricsData]:
         ideal = [each.calibrated for each in forecasts[BASE]]
         lines += [
             *table_lines(shown.assign(**{"if calibrated": ideal}), index=True),
-            f"{risks.HOW_SURE_OF_EVENTS} Net benefit: calib benefit. Accuracy and errors in bins: --all.",
+            f"{risks.EVENT_INTERVALS} Net benefit: calib benefit. Accuracy and errors in bins: --all.",
         ]
         column = cluster_column(base.predictions) if too_few(base.n_clusters) else None
         if column is not None:
             lines += [f"If these clusters are centres: calib centres {options.file} --by {column.name}"]
     if not is_event or options.all:
         lines += [""] * is_event
-        lines += [*table_lines(_with_floors(texts, tested, base.kind), index=True), HOW_SURE]
+        lines += [*table_lines(_with_floors(texts, tested, base.kind), index=True), INTERVALS_NOTE]
     if options.all:
         lines += [] if is_event or shown.empty else ["", *table_lines(shown, index=True)]
         for name, tests in tested.items():
@@ -213,7 +213,7 @@ def _with_floors(texts: pd.DataFrame, tested: Mapping[str, NoiseTests], kind: st
 
 
 def _about_groups(
-    suspected: IfTogether | None, groups: slice_tables.SliceTable | None, options: Namespace
+    suspected: IfClustered | None, groups: slice_tables.SliceTable | None, options: Namespace
 ) -> Iterable[str]:
     """Say in a line each what holds if rows belong together, and which groups of a column differ."""
     columns = [] if groups is None else list(dict.fromkeys(groups.column[groups.differs].tolist()))
@@ -761,19 +761,19 @@ _SLICES_SHOWN = ("column", "group", "count", "gap", "gap_of_rest"), ("differs", 
 _SLICES_OF_EVENT = ("column", "group", "count", "accuracy", "confidence", "ratio"), ("differs", "rows_needed")
 
 
-def _if_together(
+def _if_clustered(
     evidence: Rows | SummedRows, cuts: Sequence[Cut], table: slice_tables.SliceTable
 ) -> Iterable[str]:
     """Say which groups differ if rows that are suspected to belong together do, if these are others."""
     if isinstance(evidence, SummedRows) or evidence.suspected is None:
         return
-    then = slice_tables.slices_if_together(evidence, cuts, table.fdr)
+    then = slice_tables.slices_if_clustered(evidence, cuts, table.fdr)
     if then.differences().keys() != table.differences().keys():
         found = slice_tables.suspected_within(evidence, cuts[0]) or evidence.suspected
         words, rows = then.words(), found.rows
         yield (
             f"{rows[0].upper()}{rows[1:]} are right or wrong together. If they belong together, "
-            f"{words[0].lower()}{words[1:]}: {together_option(found.column)} or --independent decides."
+            f"{words[0].lower()}{words[1:]}: {cluster_option(found.column)} or --independent decides."
         )
 
 
@@ -809,7 +809,7 @@ def slices(options: Namespace) -> Output[SlicesData]:
     lines = [
         *found.notes,
         f"{table.words()}.",
-        *_if_together(evidence, columns, table),
+        *_if_clustered(evidence, columns, table),
         "",
         *table_lines(texts.head(options.rows)),
     ]

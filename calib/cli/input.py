@@ -194,9 +194,9 @@ def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = Fal
         name = options.part or ("evaluation" if "evaluation" in examinations else "calibration")
         if name not in examinations:
             raise InputError(f"the file has no part {name!r}; choose from {', '.join(examinations)}")
-        rows = examinations[name].announced(options.scores)
+        rows = examinations[name].rows(options.scores)
         if "calibration" in examinations and not options.part and name == "evaluation":
-            calibration = examinations["calibration"].announced(options.scores)
+            calibration = examinations["calibration"].rows(options.scores)
         roles = examinations[name].raw.roles
     elif labelled and not labels and not options.part:
         parts = divide(file, given=given)

@@ -262,9 +262,9 @@ def decide(add: Adder) -> None:
     target("--costs COSTS.CSV", "table of classes and actions with what each action costs")
     target("--cost-column COLUMN", "for P(Y = 1): cost of a missed event of each row, an amount")
     add("--action-cost X", "with --cost-column: cost of acting on a row; default 1", type=float, default=1.0)
-    add("--sensitivity X", "share of the events to be acted on, at least", type=float)
-    add("--precision X", "share of events among the rows acted on, at least", type=float)
-    rate = "share of the rows without the event that are acted on, at most"
+    add("--sensitivity X", "at least this share of the events is acted on", type=float)
+    add("--precision X", "at least this share of the rows acted on are events", type=float)
+    rate = "at most this share of the rows without the event is acted on"
     add("--false-positive-rate X", rate, type=float)
     add("--recall X", "with --accuracy: least share of the right rows that is accepted", type=float)
     add("--by class|COLUMN", "one threshold for each predicted class, or value of a column")

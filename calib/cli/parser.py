@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         check_files(options)
         read_piped(options)
         with warnings.catch_warnings():
-            warnings.showwarning = _say_warning
+            warnings.showwarning = _print_warning
             spread = getattr(options, "scheduler", None) or getattr(options, "workers", None)
             if options.command in ("fit", "apply") and (spread is not None or is_of_many(options.file)):
                 options.module = "files_at_scale"
@@ -161,7 +161,7 @@ def parser() -> _Parser:
     return parser
 
 
-def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
+def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
     show(wrapped(f"warning: {_one_line(message)}", sys.stderr), sys.stderr)
 
 

@@ -65,17 +65,17 @@ class Overlap:
 
 def row_keys(rows: Any, decimals: int = DECIMALS) -> np.ndarray:
     """Return a 64-bit hash of the rounded scores of each row, (n,) uint64."""
-    beside: Sequence[np.ndarray] = (rows.label, rows.confidence) if "class" in rows.has else ()
+    further: Sequence[np.ndarray] = (rows.label, rows.confidence) if "class" in rows.has else ()
     if rows.kind == "top-k":
-        beside = [rows.ranked[:, place] for place in _some(rows.ranked.shape[1])]
-    return keys_of(getattr(rows, rows.scored_by), beside, decimals)
+        further = [rows.ranked[:, place] for place in _some(rows.ranked.shape[1])]
+    return keys_of(getattr(rows, rows.scored_by), further, decimals)
 
 
-def keys_of(scores: np.ndarray, beside: Sequence[np.ndarray] = (), decimals: int = DECIMALS) -> np.ndarray:
+def keys_of(scores: np.ndarray, further: Sequence[np.ndarray] = (), decimals: int = DECIMALS) -> np.ndarray:
     """Return `row_keys` of (n,) or (n, L) scores together with further columns."""
     matrix = scores if scores.ndim == 2 else scores[:, None]
     keys = np.zeros(len(matrix), dtype=np.uint64)
-    for column in (*(matrix[:, place] for place in _some(matrix.shape[1])), *beside):
+    for column in (*(matrix[:, place] for place in _some(matrix.shape[1])), *further):
         digits = column
         if column.dtype.kind != "i":
             digits = np.clip(np.rint(column.astype(np.float64) * 10.0**decimals), -MOST_DIGITS, MOST_DIGITS)
@@ -196,8 +196,8 @@ def near_copies(matrix: np.ndarray, claims: Claims) -> np.ndarray | None:
         return None
 
     def points_of(rows: np.ndarray) -> np.ndarray:
-        beside = [values[rows] for values in (claims.score, claims.predicted) if values is not None]
-        return np.column_stack([matrix[np.ix_(rows, _some(matrix.shape[1]))], *beside]).astype(np.float64)
+        further = [values[rows] for values in (claims.score, claims.predicted) if values is not None]
+        return np.column_stack([matrix[np.ix_(rows, _some(matrix.shape[1]))], *further]).astype(np.float64)
 
     some = tested
     if n > N_SAMPLED:
@@ -272,7 +272,7 @@ def suspected_of(
     return Suspected("", which, clusters, claims.residuals().effect(clusters))
 
 
-def counted_together(rows: Any, column: str) -> Any:
+def with_clusters_of(rows: Any, column: str) -> Any:
     """Return rows with the clusters that `Suspected.column` names, or that their scores show if it is "".
 
     Rows without this column stay as they are.

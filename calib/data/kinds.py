@@ -47,7 +47,7 @@ INGREDIENTS = {
     "event": "P(Y = 1) of one class and labels of two classes, such as the columns p(yes) and label",
     "class": "the predicted class of each row and the true one, such as the columns predicted and label",
     "classes": "classes with names, not only whether each prediction is right",
-    "announced class": "the predicted class of each row in a column of its own, beside its score",
+    "predicted class": "the predicted class of each row in a column of its own, beside its score",
     "scores": "a score for every class, one column per class",
     "vector": "a probability for every class, one column per class, rows that sum to 1",
     "one score": "one score for each row and no predicted class",

@@ -393,7 +393,7 @@ class _OfColumns(Announcement):
 
 
 class _OfLists(Announcement):
-    announced_by: ClassVar[str]  #: Name of the field that holds the announced classes.
+    class_field: ClassVar[str]  #: Name of the field that holds the predicted classes.
 
     class_names: tuple[str, ...] | None
 
@@ -405,7 +405,7 @@ class _OfLists(Announcement):
         return 1 + int(max(codes.max() for codes in self._codes() if codes is not None))
 
     def _codes(self) -> tuple[Any, Any]:
-        return getattr(self, self.announced_by), self.labels
+        return getattr(self, self.class_field), self.labels
 
     def with_labels(self, labels: Values) -> Self:
         """Return the same rows with these true classes; names that were never predicted are added."""
@@ -417,33 +417,33 @@ class _OfLists(Announcement):
 
     def _settle_lists(self, scores: np.ndarray) -> None:
         """Translate predicted and true classes into codes; by default their texts are the names."""
-        announced, labels = self._codes()
-        names = self.class_names or _names_within(announced, labels) or None
+        predicted, labels = self._codes()
+        names = self.class_names or _names_within(predicted, labels) or None
         names = None if names is None else as_names(names, len(names))
         n_classes = None if names is None else len(names)
-        announced = np.asarray(plain(announced) if names is None else label_codes(announced, names))
-        if scores.ndim == 2 and announced.shape != scores.shape:
+        predicted = np.asarray(plain(predicted) if names is None else label_codes(predicted, names))
+        if scores.ndim == 2 and predicted.shape != scores.shape:
             raise InputError(
-                f"{self.announced_by} must hold one class for each score: expected shape {scores.shape}, got "
-                f"{announced.shape}"
+                f"{self.class_field} must hold one class for each score: expected shape {scores.shape}, got "
+                f"{predicted.shape}"
             )
-        flat = announced.ravel() if scores.ndim == 2 else announced
-        announced = as_labels(flat, scores.size, n_classes, self.announced_by).reshape(scores.shape)
+        flat = predicted.ravel() if scores.ndim == 2 else predicted
+        predicted = as_labels(flat, scores.size, n_classes, self.class_field).reshape(scores.shape)
         if labels is not None:
             labels = _as_codes(labels, names or (), len(scores), n_classes)
-        codes = {self.announced_by: announced, "labels": labels}
+        codes = {self.class_field: predicted, "labels": labels}
         self._settle(**{self.scored_by: scores}, **codes, class_names=names)
 
     def _reordered(self, names: tuple[str, ...]) -> Self:
         held = self.class_names or numbered(self.n_classes)
         place = {name: code for code, name in enumerate(names)}
         table = np.array([place.get(name, -1) for name in held])
-        announced, labels = (None if codes is None else table[codes] for codes in self._codes())
-        for codes, given in zip((announced, labels), self._codes(), strict=True):
+        predicted, labels = (None if codes is None else table[codes] for codes in self._codes())
+        for codes, given in zip((predicted, labels), self._codes(), strict=True):
             if codes is not None and (codes < 0).any():
                 strange = held[int(given[codes < 0].flat[0])]
                 raise InputError(f"class {strange!r} is none of the expected classes {some_of(names)}")
-        return self._with(**{self.announced_by: announced}, labels=labels, class_names=names)
+        return self._with(**{self.class_field: predicted}, labels=labels, class_names=names)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -555,8 +555,8 @@ class TopLabelPrediction(_OfLists):
     `metadata`, `sample_weight`, `cluster` and `coverage` as for `Predictions`.
     """
 
-    kind, scored_by, announced_by = "top-label", "confidence", "label"
-    has = frozenset({"confidence", "class", "classes", "announced class"})
+    kind, scored_by, class_field = "top-label", "confidence", "label"
+    has = frozenset({"confidence", "class", "classes", "predicted class"})
 
     label: np.ndarray  #: (n,) int64: Predicted class codes, 0..L-1; names of `class_names` are translated
     confidence: np.ndarray  #: (n,) float32 or float64: Probability predicted for that class, in [0, 1]
@@ -584,7 +584,7 @@ class ConfidencePrediction(Announcement):
     has = frozenset({"confidence", "one score"})
     class_names: ClassVar[tuple[str, ...]] = ("wrong", "right")
 
-    confidence: np.ndarray  #: (n,) float32 or float64: Probability announced for being right, in [0, 1]
+    confidence: np.ndarray  #: (n,) float32 or float64: Probability that the prediction is right, in [0, 1]
     correct: np.ndarray | None = None  #: (n,) bool or None: Whether it was right, if that is known
 
     def __post_init__(self) -> None:
@@ -731,8 +731,8 @@ class TopKPrediction(_OfLists):
     (2, [0, 2], [0.6, 0.5])
     """
 
-    kind, scored_by, announced_by = "top-k", "scores", "ranked"
-    has = frozenset({"confidence", "class", "classes", "announced class", "ranks"})
+    kind, scored_by, class_field = "top-k", "scores", "ranked"
+    has = frozenset({"confidence", "class", "classes", "predicted class", "ranks"})
 
     #: (n, K) int64: Class codes, 0..L-1, no class twice in a row; names of `class_names` are translated
     ranked: np.ndarray
@@ -918,7 +918,7 @@ def labelled(
             f"{type(scores).__name__}"
         )
     if not isinstance(scores, Announcement):
-        rows: Announcement = announced(scores, y_true, what)
+        rows: Announcement = as_predictions(scores, y_true, what)
     else:
         rows = scores if y_true is None else scores.with_labels(y_true)
     if sample_weight is not None:
@@ -926,7 +926,7 @@ def labelled(
     return rows if cluster is None else rows.with_cluster(cluster)
 
 
-def announced(scores: Values, y_true: Values | None = None, what: str = "scores") -> Announcement:
+def as_predictions(scores: Values, y_true: Values | None = None, what: str = "scores") -> Announcement:
     """Return scores as predictions: P(Y = 1) of (n,), else a score for every class; with labels, if given.
 
     Rows need not sum to 1. Classes without names have the names of the labels, if these are L texts. Arrays

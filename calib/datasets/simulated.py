@@ -73,14 +73,16 @@ def resnet_shaped(
     np.fill_diagonal(affinity, 0.0)
     # Sums to zero under the class shares below, so that confidence calibration does not show it.
     tilt = np.array([-0.35, 0.07, -0.05, -0.10, 0.05, -0.06, 0.09, 0.35, 0.04, -0.04])
-    share_when_unsure = np.array([3, 1, 1, 1, 1, 1, 1, 3, 1, 1]) / 14
+    other_shares = np.array([3, 1, 1, 1, 1, 1, 1, 3, 1, 1]) / 14
 
     def draw(n: int, rng: np.random.Generator) -> SimulatedRows:
-        sure = rng.random(n) < 0.92
-        confidence = np.where(sure, 1.0 - 0.1 * rng.beta(0.35, 2.2, n), 0.4 + 0.5 * rng.beta(1.4, 1.4, n))
-        label = np.where(sure, rng.integers(10, size=n), rng.choice(10, size=n, p=share_when_unsure))
+        confident = rng.random(n) < 0.92
+        confidence = np.where(
+            confident, 1.0 - 0.1 * rng.beta(0.35, 2.2, n), 0.4 + 0.5 * rng.beta(1.4, 1.4, n)
+        )
+        label = np.where(confident, rng.integers(10, size=n), rng.choice(10, size=n, p=other_shares))
         truth = confidence + tilt[label] * 4.0 * confidence * (1.0 - confidence)
-        truth -= np.where(sure, np.where(label == 3, 0.035, 0.003), 0.0)
+        truth -= np.where(confident, np.where(label == 3, 0.035, 0.003), 0.0)
         weights = affinity[label] * rng.gamma(0.5, size=(n, 10))
         return label, confidence, np.clip(truth, 0.02, 0.999), weights
 
@@ -393,7 +395,7 @@ def judged_answers(
     good = random.random(n_rows) < 0.84
     passes = random.random(n_rows) < np.where(good, 0.97, 0.3)
     steps = np.array([0.7, 0.8, 0.9, 0.95, 1.0])
-    surer = random.choice(steps, n_rows, p=[0.05, 0.1, 0.25, 0.3, 0.3])
+    higher = random.choice(steps, n_rows, p=[0.05, 0.1, 0.25, 0.3, 0.3])
     less = random.choice(steps, n_rows, p=[0.25, 0.3, 0.25, 0.1, 0.1])
     human = np.where(good, "pass", "fail").astype(object)
     human[random.permutation(n_rows)[n_labels:]] = None
@@ -401,7 +403,7 @@ def judged_answers(
         {
             "id": np.arange(n_rows),
             "verdict": np.where(passes, "pass", "fail"),
-            "confidence": np.where(good & passes, surer, less),
+            "confidence": np.where(good & passes, higher, less),
             "human": human,
         }
     )

@@ -229,7 +229,7 @@ class Confusions(Result):
     truth_when_predicted: np.ndarray
     count_when_predicted: np.ndarray
     #: int64: Classes predicted for rows that miss the class, and their rows
-    announced_when_true: np.ndarray
+    predicted_when_true: np.ndarray
     count_when_true: np.ndarray
 
     def frame(self, class_names: tuple[str, ...] | None = None) -> pd.DataFrame:
@@ -240,7 +240,7 @@ class Confusions(Result):
 
         name = named(self.label)
         wrong = zip(self.truth_when_predicted, self.count_when_predicted, strict=True)
-        missed = zip(self.announced_when_true, self.count_when_true, strict=True)
+        missed = zip(self.predicted_when_true, self.count_when_true, strict=True)
         pairs = [(name, named(other), rows) for other, rows in wrong]
         pairs += [(named(other), name, rows) for other, rows in missed]
         return pd.DataFrame(pairs, columns=["announced", "true", "rows"])
@@ -290,16 +290,16 @@ def confusions(
     evidence = single_rows(y_true, own, sample_weight, cluster, "What a class is confused with")
     if (missing := evidence.lacks("notion:top-label")) is not None:
         raise InputError(missing)
-    code, truth, announced = _class_code(evidence, label), evidence.labels, evidence.claims()[0]
+    code, truth, predicted_codes = _class_code(evidence, label), evidence.labels, evidence.claims()[0]
 
     def ranked(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         counts = np.bincount(codes[codes != code])
         order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
         return order, counts[order]
 
-    predicted, true = announced == code, truth == code
+    predicted, true = predicted_codes == code, truth == code
     return Confusions(
-        code, int(predicted.sum()), int(true.sum()), *ranked(truth[predicted]), *ranked(announced[true])
+        code, int(predicted.sum()), int(true.sum()), *ranked(truth[predicted]), *ranked(predicted_codes[true])
     )
 
 

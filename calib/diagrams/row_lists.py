@@ -1,4 +1,4 @@
-"""The rows in a mark of a figure: a bin, a (class, bin) cell, a class, a group, a difference."""
+"""The rows that a bar or point of a figure stands for, and tables of them."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def recalibration_map(
     means = cell_means(evaluation, calibrator.assign(evaluation))
     fitted_count = calibrator.count_of(means.cell)
     bound = multinomial_bound(fitted_count, evaluation.n_classes, alpha=alpha)
-    together = evaluation.n_clusters if evaluation.labels is None else Rows(evaluation).n_clusters
+    n_clusters = evaluation.n_clusters if evaluation.labels is None else Rows(evaluation).n_clusters
     return RecalibrationMap(
         class_names=evaluation.class_names,
         n_bins=calibrator.n_bins_,
@@ -118,7 +118,7 @@ def recalibration_map(
         means=means,
         fitted_count=fitted_count,
         head=calibrator.value_of(means.cell),
-        bound=bound if together is None else np.full(len(bound), np.nan),
+        bound=bound if n_clusters is None else np.full(len(bound), np.nan),
     )
 
 
@@ -147,8 +147,8 @@ def most_mistaken(predictions: Predictions, n_classes: int = 3) -> list[int]:
     while len(chosen) < n_classes:
         with_them = frequent.copy()
         for column in (0, 1):
-            beside = np.isin(pairs[:, 1 - column], chosen)
-            np.add.at(with_them, pairs[beside, column], count[beside])
+            is_paired = np.isin(pairs[:, 1 - column], chosen)
+            np.add.at(with_them, pairs[is_paired, column], count[is_paired])
         with_them[chosen] = -1.0
         chosen.append(int(np.argmax(with_them)))
     return chosen

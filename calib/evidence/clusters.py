@@ -69,7 +69,7 @@ class Clusters:
         return self.n_clusters == len(self.code)
 
     @property
-    def few(self) -> float:
+    def variance_factor(self) -> float:
         """Factor G / (G - 1) of a variance between clusters; 1 for independent rows."""
         return 1.0 if self.independent else self.n_clusters / max(self.n_clusters - 1, 1)
 

@@ -114,7 +114,7 @@ def fit_classes(
 def separate_problems(
     rows: Announcement, shape: NotionShape
 ) -> tuple[np.ndarray, Callable[[int], tuple[np.ndarray, np.ndarray]]]:
-    """Return the sizes of the unweighted problems of the highest score, and a function that sorts one."""
+    """Return the rows of each unweighted problem, and a function that gives one problem's sorted scores."""
     label, confidence = top_label(rows)
     happened = label == rows.truth
     if shape.n_problems == 1:

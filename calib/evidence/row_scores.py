@@ -208,5 +208,5 @@ def mean_area(problems: Iterable[BinaryProblems], clusters: Clusters) -> Area:
     if not values:
         return Area(np.nan, np.nan, 0.0)
     sums = clusters.sums(added)
-    spread = clusters.few**2 * float(sums @ sums) / len(values) ** 2
+    spread = clusters.variance_factor**2 * float(sums @ sums) / len(values) ** 2
     return Area(float(np.mean(values)), spread, fewest * len(values))

@@ -287,7 +287,7 @@ class Rows:
             factor = correlation_factor(*self._entries_of_some(cells), len(cells.count))
         return draw_sums(cells, factor)
 
-    def draw_together(self, parts: Sequence[BinStatistics]) -> tuple[Draw, int]:
+    def draw_clusters(self, parts: Sequence[BinStatistics]) -> tuple[Draw, int]:
         """Return `draw` of cells of several notions with one claim about each row, from the same outcomes."""
         return draw_claims([(self._problems_of(cells), cells) for cells in parts], self.dependence)
 
@@ -347,7 +347,7 @@ class Rows:
 
         def variance() -> float:
             sums = self.clusters.sums(self.weights * (values - mean))
-            return float(sums @ sums) / total**2 * self.clusters.few
+            return float(sums @ sums) / total**2 * self.clusters.variance_factor
 
         return Mean(mean, variance)
 
@@ -653,10 +653,7 @@ def reduce_to_binary(
     -----
     Algorithm 7 of the paper (top-K-confidence) prints the outcome 1{Y = l}; 1{Y = c^(k)(X)} is meant.
     """
-    own, notion = scores_and_next(y_true, scores, notion)
-    if not isinstance(notion, str | None):
-        raise InputError(f"notion must be a name, such as 'top-label'; got {notion!r:.60}")
-    rows = as_evidence(y_true, own, sample_weight, cluster)
+    rows = as_evidence(y_true, scores, sample_weight, cluster)
     problems = rows.problems(notion, top_k)
     assert isinstance(rows, Rows), "sums hold no problems"
     return replace(problems, row_cluster=None if rows.n_clusters is None else rows.clusters.code)

@@ -21,7 +21,7 @@ __all__ = ["read", "read_models", "read_pair", "read_predictions"]
 def usable(raw: RawPredictions, scores: str = "auto") -> Announcement:
     """Return checked predictions of their kind; if unusable, the error is the finding of an examination."""
     try:
-        return raw.announced(scores)
+        return raw.rows(scores)
     except (ChoiceError, RemedyError):
         raise
     except InputError:

@@ -23,9 +23,9 @@ from calib.answers.calibrated import used_rows
 from calib.answers.conclusion import Conclusion, NoiseTests, conclude, with_whole_vectors
 from calib.answers.decision_curves import decision_curve
 from calib.answers.guarantee_cards import GuaranteeCard, guarantee_card
-from calib.answers.metric_tables import BASE, HOW_SURE, how_assessed, methods_of, metric_frame
+from calib.answers.metric_tables import BASE, INTERVALS_NOTE, how_assessed, methods_of, metric_frame
 from calib.answers.model_tables import HOW_RANKED, ModelComparison, compare_methods, compare_models
-from calib.answers.risks import HOW_SURE_OF_EVENTS, MIN_CENTRES, calibration_by_centre, risk
+from calib.answers.risks import EVENT_INTERVALS, MIN_CENTRES, calibration_by_centre, risk
 from calib.answers.slice_tables import further_groups
 from calib.base.exceptions import InputError
 from calib.base.outputs import check_output, write_whole
@@ -234,8 +234,8 @@ def _event_words(about: ReportInput) -> str:
     if isinstance(evidence, Rows) and "every label" in about.kind.has:
         each = evidence.labels.sum(axis=1)
         return (
-            f", {evidence.labels.shape[1]:,} classes; {each.mean():.3g} of them are true of a row on "
-            f"average, {each.max():,} at most."
+            f", {evidence.labels.shape[1]:,} classes; a row has {each.mean():.3g} true classes on "
+            f"average, and at most {each.max():,}."
         )
     share = float(evidence.cells(n_bins=1, strategy="uniform").mean_outcome[0])
     event = "the model is right"
@@ -266,7 +266,7 @@ def risk_section(about: ReportInput) -> list[str]:
     benefit = "Net benefit of acting if P(Y = 1) is at least a threshold (Vickers & Elkin 2006)."
     curves = {name: decision_curve(evidence) for name, evidence in rows.items()}
     return [
-        paragraph(f"In the order of TRIPOD+AI (Collins et al. 2024). {HOW_SURE_OF_EVENTS}"),
+        paragraph(f"In the order of TRIPOD+AI (Collins et al. 2024). {EVENT_INTERVALS}"),
         "<h3>Calibration, discrimination and overall performance</h3>",
         table(numbers.reset_index(names=""), words=("",)),
         figure_html(drawn, "smoothed", sentence),
@@ -456,7 +456,7 @@ def methods_section(about: ReportInput) -> list[str]:
         blocks += [paragraph(text(words)) for words in (board.words(), HOW_RANKED)]
     numbers = board.metric_texts().reset_index(names="")
     assessed = f" {how_assessed(about.n_bins, about.kind)}" if about.calibrators else ""
-    blocks += [paragraph(HOW_SURE + assessed), table(numbers, words=("",))]
+    blocks += [paragraph(INTERVALS_NOTE + assessed), table(numbers, words=("",))]
     in_equal_bins = {
         entry.method: about.methods[entry.method]
         for entry in board.ranked

@@ -211,7 +211,9 @@ def _reach_of_clusters(evidence: Rows, dependence: Dependence, cells: BinStatist
 
     def variance(sign: np.ndarray) -> float:
         sums = np.bincount(cluster[problems.rows], residual * np.repeat(sign, cells.count))
-        return evidence.clusters.few * float(sums @ sums) / (cells.n_samples * cells.n_claims) ** 2
+        return (
+            evidence.clusters.variance_factor * float(sums @ sums) / (cells.n_samples * cells.n_claims) ** 2
+        )
 
     seen = max(
         map(variance, (np.sign(cells.gap), np.ones_like(cells.gap), np.sign(cells.mean_score - middle)))
@@ -629,7 +631,7 @@ class ClusterSquares(Result):
         squared = float(share @ ((sums**2 - np.bincount(cell, e * e)) / pairs))
         apart = e - gap[cell] * w
         n_clusters = clusters.n_clusters
-        more = np.sqrt(clusters.few)  # one mean is taken off in each cell
+        more = np.sqrt(clusters.variance_factor)  # one mean is taken off in each cell
         noise = sparse.csr_array(
             (more * np.sqrt(share / pairs)[cell] * apart, (group, cell)), shape=(n_clusters, n_cells)
         )

@@ -87,7 +87,7 @@ def observed_expected(
         problems, ratio = evidence.problems(), share / expected
         away = problems.weights * (problems.outcomes - ratio * problems.scores)
         sums = evidence.clusters.take(problems.rows).sums(away)
-        variance = float(sums @ sums) * evidence.clusters.few / total**2
+        variance = float(sums @ sums) * evidence.clusters.variance_factor / total**2
         rows, log_error = share * (1.0 - share) / max(variance, 1e-300), np.sqrt(variance) / share
     rows = min(rows * few_clusters_factor(evidence.even_clusters, alpha), 1e15)
     low, high = binomial_limits(np.array([share * rows]), np.array([rows]), alpha)

@@ -163,7 +163,7 @@ def loess_curve(
         variance = lines**2 @ np.add.reduceat(away**2, first)
     else:
         sums = (clusters.sums(np.repeat(line, count) * away) for line in lines)
-        variance = np.array([each @ each for each in sums]) * clusters.few
+        variance = np.array([each @ each for each in sums]) * clusters.variance_factor
     free = np.inf if clusters.independent else max((evidence.even_clusters or 2.0) - 1.0, 1.0)
     reach = np.interp(score, score[at], stdtrit(free, (1.0 + check_level(level)) / 2.0) * np.sqrt(variance))
     return LoessCurve(score, frequency, count, weight, frequency - reach, frequency + reach, level)

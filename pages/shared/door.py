@@ -102,7 +102,7 @@ class Door:
             arrived = len(message.get("body", b""))
             seen, received = seen + arrived, received + arrived
             if received > size:
-                raise Refused(413, f"The upload is longer than the {size:,} bytes that it announced.")
+                raise Refused(413, f"The upload is longer than the {size:,} bytes that it stated.")
             if seen >= ENOUGH:
                 seen, since = 0, time.monotonic()
             return message
@@ -131,10 +131,10 @@ class Door:
         if not begun:
             await refuse(scope, receive, send, words, status)
 
-    def _admit(self, session: str, file: str, announced: Headers) -> int:
-        """Count an upload that arrives; return its announced length."""
-        length = announced.get("content-length", "")
-        if "transfer-encoding" in announced or not length.isdecimal():  # a chunked body has any length
+    def _admit(self, session: str, file: str, headers: Headers) -> int:
+        """Count an upload that arrives; return its stated length."""
+        length = headers.get("content-length", "")
+        if "transfer-encoding" in headers or not length.isdecimal():  # a chunked body has any length
             raise Refused(411, "An upload must announce its length, and come without Transfer-Encoding.")
         given = self.addresses.get(session, ())
         if file not in given or not has_field(session):

@@ -89,7 +89,7 @@ def greyed(words: dict[str, str]) -> str:
     return f"<style>{rules}\n</style>"
 
 
-def say_rows_needed(what: str, instead: str = SAMPLE) -> bool:
+def show_rows_needed(what: str, instead: str = SAMPLE) -> bool:
     """If a summary is on screen, say that something needs rows and what to do; return whether it is."""
     if not dataset().has_rows:
         st.caption(escaped(needs_rows(what, instead)))

@@ -222,14 +222,14 @@ def without_labels(reading: Reading) -> tuple[Announcement, bool]:
     report = reading.reports["evaluation"]
     unusable = any(finding.code in LABEL_CODES for finding in report.errors)
     raw = replace(report.raw, labels=None) if unusable else report.raw
-    return raw.announced().without_votes(), unusable
+    return raw.rows().without_votes(), unusable
 
 
 def rows_of(report: Examination) -> Announcement:
     for finding in report.errors:
         hint = " Apply the fix above." if finding.fix is not None else ""
         raise InputError(finding.message + hint)
-    return report.announced()
+    return report.rows()
 
 
 def why_not(reading: Reading) -> str:

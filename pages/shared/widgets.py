@@ -15,7 +15,7 @@ from streamlit.column_config import Column, NumberColumn
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.elements.lib.column_types import ColumnConfig
 
-from calib.answers.metric_tables import HOW_SURE, Assessment, metric_frame, metric_texts
+from calib.answers.metric_tables import INTERVALS_NOTE, Assessment, metric_frame, metric_texts
 from calib.base.results import Result
 from calib.data.defaults import N_BINS
 from calib.data.kinds import Kind, lacks
@@ -363,7 +363,7 @@ def offer(
 def before_and_after(methods: Sequence[Assessment]) -> pd.DataFrame:
     """Show a column per method, each number with its interval, and return the numbers for a download."""
     st.dataframe(metric_texts(methods).rename_axis("Number"), placeholder="\u2013", height="content")
-    st.caption(HOW_SURE)
+    st.caption(INTERVALS_NOTE)
     return metric_frame(methods)
 
 

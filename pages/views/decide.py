@@ -292,8 +292,8 @@ except InputError as error:
     st.info(f"Nothing to decide: {ui.escaped(error)}.")
     st.stop()
 rule = rules[shown]
-say = st.markdown if target != "accuracy" else st.warning if rule.guarantee is None else st.success
-say(promised_words(rule))
+show = st.markdown if target != "accuracy" else st.warning if rule.guarantee is None else st.success
+show(promised_words(rule))
 if target == "accuracy":
     st.caption(simultaneous_words())
 pair = [name for name in dict.fromkeys([BASE, shown]) if name in models]

@@ -231,8 +231,8 @@ def show_over_time() -> None:
 
 
 def show_change(result: answers.OverTime) -> None:
-    say = {"changed": st.warning, "wrong from the start": st.info, "no change": st.success}
-    say[result.verdict](ui.escaped(result.words()))
+    shown = {"changed": st.warning, "wrong from the start": st.info, "no change": st.success}
+    shown[result.verdict](ui.escaped(result.words()))
     ui.chart(
         diagrams.draw_over_time(result),
         "over-time",

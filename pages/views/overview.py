@@ -7,10 +7,10 @@ import pandas as pd
 import streamlit as st
 
 from calib import calibration_slope, reliability_diagram
-from calib.answers.conclusion import Conclusion, IfTogether
+from calib.answers.conclusion import Conclusion, IfClustered
 from calib.answers.metric_tables import how_assessed
 from calib.data.defaults import N_BINS
-from calib.data.equal_rows import counted_together
+from calib.data.equal_rows import with_clusters_of
 from calib.data.kinds import lacks
 from calib.data.predictions import score_matrix
 from calib.evidence.rows import Rows
@@ -20,7 +20,7 @@ from calib.stats.floors import problem_floors
 from calib.stats.measures import MEASURES, ece_of
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
-from pages.shared.needs import say_rows_needed, weights_refused
+from pages.shared.needs import show_rows_needed, weights_refused
 from pages.shared.panels.picture import show_chosen_rows, show_picture
 from pages.shared.panels.recommendation import show_recommendation
 from pages.shared.panels.report import offer_report
@@ -67,8 +67,8 @@ def show_verdict(found: Conclusion) -> None:
     """Say which classes are off, in the colours of their dots; below, what holds for all rows."""
     about = (
         f"{found.combined.words}. Points are percentage points of confidence minus accuracy. Intervals of "
-        f"all {found.n_ranges:,} ranges of the confidence hold together with {found.level:.0%}; of the "
-        "classes named, 5% are named in error at most."
+        f"all {found.n_ranges:,} ranges of the confidence hold together with {found.level:.0%}. At "
+        "most 5% of the named classes are expected to be named in error."
     )
     if by_class and found.classes:
         names = [ui.escaped(name) for name in data.evaluation.class_names]
@@ -85,7 +85,7 @@ def show_verdict(found: Conclusion) -> None:
         st.caption(ui.shortfall(data.kind, "notion:top-label"))
 
 
-def show_dependence(suspected: IfTogether | None) -> None:
+def show_dependence(suspected: IfClustered | None) -> None:
     """Ask about rows that a test shows to be alike; offer to undo clusters that are used."""
     evidence = data.evidence
     if suspected is None:
@@ -94,12 +94,12 @@ def show_dependence(suspected: IfTogether | None) -> None:
         return
     st.markdown(ui.escaped(suspected.words()))
     with st.container(horizontal=True):
-        st.button("They belong together", on_click=belong_together, args=(suspected.column,))
+        st.button("They belong together", on_click=declare_clusters, args=(suspected.column,))
         st.button("Each row stands alone", on_click=stand_alone)
 
 
-def belong_together(column: str) -> None:
-    use(dataset().changed(lambda rows: counted_together(rows, column)))
+def declare_clusters(column: str) -> None:
+    use(dataset().changed(lambda rows: with_clusters_of(rows, column)))
 
 
 def stand_alone() -> None:
@@ -238,7 +238,7 @@ def p_words(p: float) -> str:
 
 
 def show_without_bins(method: Method) -> None:
-    if say_rows_needed("A test without bins"):
+    if show_rows_needed("A test without bins"):
         return
     scored = data.kind.scored
     tests = results.ask(calibration_tests, method)

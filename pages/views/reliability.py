@@ -25,7 +25,7 @@ from calib.stats.measures import ece_of
 from pages.shared import page_results as results
 from pages.shared import widgets as ui
 from pages.shared.address import SHARED, keep_in_address
-from pages.shared.needs import need_kind, say_rows_needed, weights_refused
+from pages.shared.needs import need_kind, show_rows_needed, weights_refused
 from pages.shared.page_parts import part
 from pages.shared.panels.picture import show_chosen_rows, show_picture
 from pages.shared.panels.risk import show_risk_line, show_smoothed
@@ -227,7 +227,7 @@ def show_class(method: Method, table: ClassTable, code: int, bin_: int | None, n
     said = []
     for what, others, counts in (
         (f"rows predicted {name} are wrong", pair.truth_when_predicted, pair.count_when_predicted),
-        (f"rows of {name} are missed", pair.announced_when_true, pair.count_when_true),
+        (f"rows of {name} are missed", pair.predicted_when_true, pair.count_when_true),
     ):
         most = zip(others[:MOST_CONFUSED].tolist(), counts[:MOST_CONFUSED].tolist(), strict=True)
         listed = ", ".join(f"{ui.literal(names[other])} {count:,}" for other, count in most)
@@ -251,7 +251,7 @@ def show_rows(method: Method, n_bins: int, code: int | None, bin_: int | None) -
 def show_without_bins(method: Method, diagram: ReliabilityDiagram) -> None:
     """Show the isotonic curve of all rows, and for independent rows a band that holds the true curve."""
     data, evidence = dataset(), method.evidence
-    if say_rows_needed("A diagram or a band without bins"):
+    if show_rows_needed("A diagram or a band without bins"):
         return
     fitted = results.ask(corp_curve, method, notion="confidence")
     bounds = None

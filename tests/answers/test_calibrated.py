@@ -23,7 +23,7 @@ from calib import (
 from calib.answers.calibrated import calibrated_scores, fit_on
 from calib.answers.metric_tables import metrics
 from calib.data.notions import PerClass
-from calib.data.predictions import announced, assessed_as_stated
+from calib.data.predictions import as_predictions, assessed_as_stated
 from calib.datasets import load_example
 from calib.evidence.binning import bin_statistics
 from calib.evidence.rows import as_evidence
@@ -45,7 +45,7 @@ def test_classes_that_fell_back_are_assessed_by_equal_width_and_no_others():
     """TL-ECE is the mean over classes of each one's own error, in its own kind of cells."""
     model, (proba, y) = fitted(), rows(1)
     assert [fallback.label for fallback in model.fallbacks_] == [3]
-    strategy = model.strategy_for(announced(proba))
+    strategy = model.strategy_for(as_predictions(proba))
     assert strategy == PerClass((3,))
     top = calibrated_scores(model, proba)
     assert calibrated_scores(None, top) is top  # what `recommend` gives if no calibrator helps
@@ -64,7 +64,7 @@ def test_classes_that_fell_back_are_assessed_by_equal_width_and_no_others():
 def test_confidence_error_of_values_per_class_is_that_of_equal_width_bins():
     """A cell of each value would hold one class: conf-ECE would be TL-ECE."""
     model, (proba, y) = fitted(fallback="pooled"), rows(1)
-    top, strategy = calibrated_scores(model, proba), model.strategy_for(announced(proba))
+    top, strategy = calibrated_scores(model, proba), model.strategy_for(as_predictions(proba))
     assert strategy == PerClass()
     summary = metrics(y, top, strategy=strategy)
     pooled = ece(y, top, notion="confidence", strategy="uniform")
@@ -108,7 +108,7 @@ def test_cells_are_those_of_each_class_by_itself():
 )
 def test_each_kind_of_calibrator_has_its_cells(model, expected):
     proba, y = rows(0)
-    assert model.fit(proba, y).strategy_for(announced(proba)) == expected
+    assert model.fit(proba, y).strategy_for(as_predictions(proba)) == expected
     assert calibrated_scores(model, proba).strategy == expected
 
 

@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 import calib
 from calib import ConfidencePrediction, InputError, TopLabelPrediction, class_table, slices
 from calib.answers.cuts import cut_column
-from calib.answers.slice_tables import SLICE_COLUMNS, further_groups, slices_if_together, suspected_within
+from calib.answers.slice_tables import SLICE_COLUMNS, further_groups, slices_if_clustered, suspected_within
 from calib.evidence.clusters import even_clusters
 from calib.evidence.rows import Rows, as_evidence
 from calib.stats.intervals import binomial_limits, few_clusters_factor
@@ -341,7 +341,7 @@ def test_a_property_of_patients_is_not_accused_because_patients_differ():
     assert slices(rows, groups="arm", n_resamples=0, notion="confidence").differs.any()
     assert not further_groups(Rows(rows)).differs.any()
     cut = cut_column(columns["arm"], name="arm")
-    assert not slices_if_together(Rows(rows), [cut]).differs.any()
+    assert not slices_if_clustered(Rows(rows), [cut]).differs.any()
     assert suspected_within(Rows(rows), cut).column == "code"
     known = further_groups(Rows(rows.with_cluster(patient)))  # a column of known clusters is no group
     assert set(known.column) == {"arm"}

@@ -12,7 +12,7 @@ from calib.answers.calibrated import calibrated_scores
 from calib.calibrators.catalogue import name_of
 from calib.calibrators.multiclass import fallback_records
 from calib.data.notions import PerClass
-from calib.data.predictions import announced
+from calib.data.predictions import as_predictions
 from calib.export.onnx import to_onnx, verify_onnx
 from calib.export.scorer_file import scorer, verify_scorer
 from calib.files.saved import checksum, dumps, loads
@@ -164,9 +164,9 @@ def test_guarantee_holds_in_every_class_and_group():
 
 def test_assessment_knows_what_is_binned():
     model = fitted(fallback="pooled")
-    assert model.strategy_for(announced(NEW)) == PerClass()
-    assert fitted("group", fallback="pooled").strategy_for(announced(NEW)) == PerClass()
-    assert fitted(binary=PlattScaling()).strategy_for(announced(NEW)) == "uniform"
+    assert model.strategy_for(as_predictions(NEW)) == PerClass()
+    assert fitted("group", fallback="pooled").strategy_for(as_predictions(NEW)) == PerClass()
+    assert fitted(binary=PlattScaling()).strategy_for(as_predictions(NEW)) == "uniform"
     scores = calibrated_scores(model, NEW, groups=NEW_GROUPS)
     np.testing.assert_array_equal(scores.confidence, model.predict_top(NEW, groups=NEW_GROUPS).confidence)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from calib import InputError, Predictions, TopLabelPrediction
 from calib.data.matrices import highest
-from calib.data.predictions import announced
+from calib.data.predictions import as_predictions
 from calib.data.validation import as_labels, as_scores
 from tests import oracles
 
@@ -241,9 +241,9 @@ def test_scores_of_few_and_of_many_classes_are_checked(dtype, n_columns, value):
     matrix[:, 1], matrix[2, n_columns - 1] = 0.5, value
     if not -1e-9 <= value <= 1.0 + 1e-6:
         with pytest.raises(InputError):
-            announced(matrix)
+            as_predictions(matrix)
         return
-    rows = announced(matrix)
+    rows = as_predictions(matrix)
     assert rows.label.tolist() == matrix.argmax(axis=1).tolist()
     assert rows.confidence.tolist() == [0.5, 0.5, min(max(float(dtype(value)), 0.5), 1.0), 0.5]
     assert not rows.label.flags.writeable

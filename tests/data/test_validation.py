@@ -42,11 +42,13 @@ HAPPENED = (LABELS == 1).astype(np.int64)
 NEEDED = {
     "bin": 3,
     "cells": np.arange(N) % 4,
+    "centre": np.arange(N) % 2,
     "costs": 1.0 - np.eye(3),
     "groups": np.arange(N) % 2,
     "key": "conf_ece",
     "label": 1,
     "notion": "confidence",
+    "time": np.arange(N),
     "which": np.arange(5),
 }
 OPTIONS = {
@@ -62,6 +64,8 @@ NEEDING = {
     **dict.fromkeys(("canonical_ece", "canonical_noise_floor", "canonical_validity"), ("cells",)),
     "choose_actions": ("costs",),
     "slices": ("groups",),
+    "calibration_by_centre": ("centre",),
+    "over_time": ("time",),
     "row_table": ("which",),
 }
 
@@ -219,7 +223,7 @@ def test_a_matrix_is_checked_once_in_a_fit(notion, binary):
         MulticlassToBinary(binary, notion=notion).fit(matrix, labels)
     finally:
         sys.setprofile(None)
-    assert callers == ["labelled", "announced", "announced", "announced"]
+    assert callers == ["labelled", "as_predictions", "as_predictions", "as_predictions"]
 
 
 def test_groups_are_compared_by_their_text():

@@ -180,7 +180,7 @@ def test_confusions_count_both_directions():
     pair = confusions(labels, TopLabelPrediction(predicted, np.ones(len(predicted))), 1)
     assert (pair.predicted, pair.true) == (4, 2)
     assert (pair.truth_when_predicted.tolist(), pair.count_when_predicted.tolist()) == ([0, 2], [2, 1])
-    assert (pair.announced_when_true.tolist(), pair.count_when_true.tolist()) == ([2], [1])
+    assert (pair.predicted_when_true.tolist(), pair.count_when_true.tolist()) == ([2], [1])
     assert pair.frame(("a", "b", "c")).to_numpy().tolist() == [["b", "a", 2], ["b", "c", 1], ["c", "b", 1]]
 
 

@@ -246,7 +246,7 @@ def test_report_of_a_risk_has_its_numbers_its_centres_and_missing_outcomes():
     y[::100] = np.nan
     table = pd.DataFrame({"risk": p, "died": y, "hospital": hospital})
     examined = examine(table).fix("labels_missing")
-    found = examined.announced()
+    found = examined.rows()
     found = found.with_cluster(found.metadata["hospital"])
     about = ReportInput(found, examinations={"evaluation": examined}, n_resamples=20)
     outline = Outline(report_html(about))

@@ -21,8 +21,8 @@ from calib.files.readers.raw_predictions import (
     RawPredictions,
     RemedyError,
     divide,
-    raw_announcement,
     raw_of,
+    raw_of_predictions,
     with_labels,
 )
 from calib.files.readers.reading import read_table, table_from
@@ -99,14 +99,14 @@ class Examination:
         return fix()
 
     def predictions(self, scores: str = "auto") -> Predictions:
-        """Return the data as `Predictions`, a probability for every class; errors as in `announced`."""
+        """Return the data as `Predictions`, a probability for every class; errors as in `rows`."""
         self.check_usable()
         return self.raw.predictions(scores)
 
-    def announced(self, scores: str = "auto") -> Announcement:
+    def rows(self, scores: str = "auto") -> Announcement:
         """Return the data as predictions of their kind, see `calib.read`."""
         self.check_usable()
-        return self.raw.announced(scores)
+        return self.raw.rows(scores)
 
     def check_usable(self) -> None:
         """Refuse data with an error, and name the fix if it has any."""
@@ -240,7 +240,7 @@ def _raw_of_rows(data: Any) -> RawPredictions:
         further: dict[str, Any] = {"weight": data.sample_weight, "cluster": data.cluster}
         return RawPredictions(data.proba, data.labels, data.class_names, scale="probabilities", **further)
     if isinstance(data, Announcement):
-        return raw_announcement(data)
+        return raw_of_predictions(data)
     data = plain(data)
     if isinstance(data, np.ndarray) and data.dtype.kind == "f":
         data = as_numbers(data)  # float16 becomes float32, as in a file

@@ -214,7 +214,7 @@ def find_class_faults(raw: RawPredictions, codes: np.ndarray | None) -> list[Fin
     if "every label" in raw.has and raw.labels is not None:
         times = np.nan_to_num(raw.labels.astype(np.float64)).sum(axis=0)
         return class_faults(raw.names, n, None, true=times)
-    predicted = raw.predicted_codes() if "announced class" in raw.has else None
+    predicted = raw.predicted_codes() if "predicted class" in raw.has else None
     true = expected = None
     if codes is not None and (codes >= 0).any():
         true = np.bincount(codes[codes >= 0], minlength=size)

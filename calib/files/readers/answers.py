@@ -50,7 +50,7 @@ NO_CLASS_WORDS = words_of(
 ANOTHER = "(another class)"
 
 
-def says_right(values: np.ndarray) -> bool:
+def holds_grades(values: np.ndarray) -> bool:
     """Whether all cells mean right, wrong or no answer, or are empty."""
     words = {_short(word) for word in words_in(values)[1]}
     return words <= RIGHT | WRONG | ABSTENTIONS | {"nan"} and bool(words & (RIGHT | WRONG))
@@ -142,11 +142,11 @@ def positive_of(words: Iterable[str]) -> str | None:
     words = sorted(words, key=natural)
     if words and natural(words[-1])[0] == 0:
         return words[-1]
-    telling = [word for word in words if word.lower() in POSITIVE]
-    return telling[0] if len(telling) == 1 else None
+    positive = [word for word in words if word.lower() in POSITIVE]
+    return positive[0] if len(positive) == 1 else None
 
 
-def say_the_same(first: tuple[np.ndarray, list[str]], second: tuple[np.ndarray, list[str]]) -> bool:
+def are_equivalent(first: tuple[np.ndarray, list[str]], second: tuple[np.ndarray, list[str]]) -> bool:
     """Whether two columns, given by `words_in`, divide the rows alike, with equal words or none in common."""
     (codes, words), (others, other_words) = first, second
     if {*words} & {*other_words}:

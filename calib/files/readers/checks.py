@@ -174,7 +174,7 @@ def is_one_label(columns: Columns, roles: Roles) -> Outcome:
             continue
         named = {label, other} <= {*columns.labels} and columns.word[other] not in ("class", "answer")
         flags = not true or columns.called(other, *LABELS)
-        differ = columns.alike(label, other, flags) or (named and not columns.say_the_same(label, other))
+        differ = columns.alike(label, other, flags) or (named and not columns.are_equivalent(label, other))
         if not differ:
             continue
         vector = "vector" in roles.has
@@ -192,7 +192,7 @@ def _is_agreement(columns: Columns, label: str, other: str) -> bool:
     return any(((as_keys(columns[name]) == true) == right).all() for name in columns.predicted)
 
 
-def is_told_from_others(columns: Columns, roles: Roles) -> Outcome:
+def is_distinct_label(columns: Columns, roles: Roles) -> Outcome:
     label = columns.label_of(roles)
     if label is None or label in columns.labels or label in columns.truths.values():
         return None
@@ -361,11 +361,11 @@ def is_at_least_chance(columns: Columns, roles: Roles) -> Outcome:
         size = 2  # a decision: a threshold on P(Y = 1)
     least = f"a predicted class of {size} has at least {1 / max(size, 1):.4g}"
     what = f"the lowest {score!r} is {low:.4g}: {least}"
-    sure = columns.called(score, "confidence") or columns.is_predicted(roles.predicted)
-    sure = sure and not _is_of_else(columns, roles)
-    if size == 2 and (label or not sure):
+    is_confidence = columns.called(score, "confidence") or columns.is_predicted(roles.predicted)
+    is_confidence = is_confidence and not _is_of_else(columns, roles)
+    if size == 2 and (label or not is_confidence):
         return low >= 0.495, what
-    return None if sure or size < 2 else (low >= 1.0 / size - 0.005, what)
+    return None if is_confidence or size < 2 else (low >= 1.0 / size - 0.005, what)
 
 
 def is_one_vocabulary(columns: Columns, roles: Roles) -> Outcome:
@@ -407,8 +407,8 @@ CHECKS: dict[str, tuple[Callable[[Columns, Roles], Outcome], Collection[str], tu
     "label fits classes": (label_fits_classes, ("vectors",), ("score",)),
     "label is not the decision": (is_not_the_decision, KINDS, ("label", "correct")),
     "one label": (is_one_label, KINDS, ("label", "correct")),
-    "told from others": (is_told_from_others, ("binary",), ("label",)),
-    "classes by position": (is_told_from_others, ("vectors",), ("label",)),
+    "told from others": (is_distinct_label, ("binary",), ("label",)),
+    "classes by position": (is_distinct_label, ("vectors",), ("label",)),
     "the named label": (is_the_named_label, KINDS, ("label",)),
     "score has a name": (has_a_name, ONE_SCORE, ("score",)),
     "score stands alone": (stands_alone, ONE_SCORE, ("score",)),

@@ -18,7 +18,7 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.data.likeness import MIN_CLUSTERS
 from calib.data.times import are_dates
-from calib.files.readers.answers import codes_of, natural, no_classes, say_the_same, says_right, yes_or_no
+from calib.files.readers.answers import are_equivalent, codes_of, holds_grades, natural, no_classes, yes_or_no
 from calib.files.readers.conventions import (
     KNOWN,
     LABEL_PREFIX,
@@ -51,7 +51,7 @@ BEYOND = 2.0
 #: Fewest rows for a test that scores go with labels.
 FEW_ROWS = 30
 #: A prediction with a lower score is sometimes wrong.
-UNSURE = 0.6
+CERTAIN = 0.6
 #: Correlation of two columns of two values from which both may be the label, and its fewest rows.
 PHI, LEAST_ALIKE = 0.5, 10
 #: Most cells looked at to find columns that sum to 1.
@@ -145,7 +145,7 @@ class Columns:
         if {"announced", "calibrated"} <= {*word.values()}:  # calib wrote it
             predicted = [name for name in predicted if word[name] == "announced"]
         self.predicted = [given.predicted] if given.predicted else predicted
-        graded = [n for n in classes if is_called(n, "correct", "wrong") and says_right(self[n])]
+        graded = [n for n in classes if is_called(n, "correct", "wrong") and holds_grades(self[n])]
         if any(is_called(name, "confidence") for name in word):
             graded += [name for name in classes if is_called(name, "grade") and is_flag(self[name])]
         self.correct = [given.correct] if given.correct else graded
@@ -386,8 +386,8 @@ class Columns:
         top, high = rows.argmax(axis=1), rows.max(axis=1)
         one_to_one = len(np.unique(top * len(words) + codes)) == len(words) == len(np.unique(top))
         expected = MANY_EXPECTED if is_called(label, "label") else EXPECTED
-        sure = high.min() >= UNSURE or -np.log(high.clip(0.5)).sum() < expected
-        return high if one_to_one and len(words) > 1 and not sure else None
+        is_certain = high.min() >= CERTAIN or -np.log(high.clip(0.5)).sum() < expected
+        return high if one_to_one and len(words) > 1 and not is_certain else None
 
     def goes_with(self, scores: Sequence[str], label: str) -> bool:
         """Whether the highest score names the class beyond chance; True if rows are too few to tell."""
@@ -514,10 +514,10 @@ class Columns:
         phi = float(np.corrcoef(a, b)[0, 1])
         return (phi if first == second else abs(phi)) > PHI
 
-    def say_the_same(self, name: str, other: str) -> bool:
+    def are_equivalent(self, name: str, other: str) -> bool:
         """Whether two columns divide the rows in the same way, with the same words or with none in common."""
         held = name in self.word and other in self.word
-        return held and say_the_same(self.coded(name), self.coded(other))
+        return held and are_equivalent(self.coded(name), self.coded(other))
 
 
 def _writes_fractions(values: np.ndarray) -> bool:

@@ -31,7 +31,7 @@ PEOPLE = re.compile(
     re.I,
 )
 JUDGES = re.compile(r"judge|judgment|verdict|llm|gpt|claude|model|auto|grader|predict|\beval", re.I)
-SURE = re.compile(r"confidence|certainty|probab", re.I)
+CONFIDENCE = re.compile(r"confidence|certainty|probab", re.I)
 LABELLERS = re.compile(
     r"(labell?ed|annotated|graded|reviewed|rated)[ _]?by|annotator|labell?er|grader[ _]?name|author", re.I
 )
@@ -39,7 +39,7 @@ LABELLERS = re.compile(
 JUDGE, HUMAN = ", judge", ", human"
 #: Characters of the longest name of a class; longer cells are texts.
 LONGEST = 40
-#: Share of blanks of a column that is labelled in part, at least, and of a column of verdicts, at most.
+#: Least share of blanks in a column that is labelled in part, and largest share in a column of verdicts.
 MOSTLY_EMPTY, MOSTLY_FULL = 0.5, 0.1
 
 
@@ -103,9 +103,9 @@ def read_judged(
         columns, verdict = _repeated(columns, sample, verdict[0])
     others = [name for name in columns if name not in (*verdict, *human)]
     labellers = [name for name in others if LABELLERS.search(name) and columns[name].dtype == object]
-    sure = [name for name in others if SURE.search(name) and _are_shares(columns[name])]
-    if len(sure) == 1 and len(verdict) == 1:
-        single["confidence"] = single["confidence"] or sure[0]
+    confidences = [name for name in others if CONFIDENCE.search(name) and _are_shares(columns[name])]
+    if len(confidences) == 1 and len(verdict) == 1:
+        single["confidence"] = single["confidence"] or confidences[0]
     if len(labellers) == 1:
         single["labelled_by"] = single["labelled_by"] or labellers[0]
     answered = ~np.all([missing_cells(columns[name]) for name in verdict], axis=0)
@@ -139,7 +139,11 @@ def _both(
     for name, values in columns.items():
         words = _words(values)
         few = 1 < len(words) <= min(MOST_CLASSES, max(len(values) // 2, 2))
-        if few and max(map(len, words)) <= LONGEST and not (SURE.search(name) or LABELLERS.search(name)):
+        if (
+            few
+            and max(map(len, words)) <= LONGEST
+            and not (CONFIDENCE.search(name) or LABELLERS.search(name))
+        ):
             classes[name] = words
     people = human or tuple(name for name in classes if PEOPLE.search(name) and name not in verdict)
     judges = verdict or tuple(name for name in classes if JUDGES.search(name) and name not in people)

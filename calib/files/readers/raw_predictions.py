@@ -33,6 +33,7 @@ from calib.files.readers.answers import (
     ANOTHER,
     MISSING,
     abstaining,
+    are_equivalent,
     as_outcomes,
     classes_in,
     codes_of,
@@ -42,7 +43,6 @@ from calib.files.readers.answers import (
     no_classes,
     same_answers,
     same_classes,
-    say_the_same,
     two_classes,
 )
 from calib.files.readers.columns import ROUNDING, flags_of, have_several, is_whole, is_within
@@ -283,8 +283,8 @@ class RawPredictions:
         return len(distinct) > 0 and (named == len(distinct) or named > coded)
 
     def predictions(self, scores: str = "auto") -> Predictions:
-        """Return `announced`, or refuse rows without a probability for every class."""
-        rows = self.announced(scores)
+        """Return `rows`, or refuse rows without a probability for every class."""
+        rows = self.rows(scores)
         if not isinstance(rows, Predictions):
             raise InputError(
                 f"there is no probability for every class, only {KINDS[self.kind].title}; read it with "
@@ -292,7 +292,7 @@ class RawPredictions:
             )
         return rows
 
-    def announced(self, scores: str = "auto") -> Announcement:
+    def rows(self, scores: str = "auto") -> Announcement:
         """Check everything and return predictions of this kind; abstentions are left out.
 
         "auto" trusts the names of scores unless their values contradict.
@@ -369,7 +369,7 @@ class RawPredictions:
 
         The second is None if neither case, punctuation, prefixes nor numbers explain the difference.
         """
-        if "announced class" not in self.has or self.labels is None or self.predicted is None:
+        if "predicted class" not in self.has or self.labels is None or self.predicted is None:
             return None
         predicted = classes_in(np.asarray(self.answers)[~self.abstained])
         true = classes_in(self.labels)
@@ -440,7 +440,7 @@ class RawPredictions:
         return self.codes
 
 
-def raw_announcement(rows: Any) -> RawPredictions:
+def raw_of_predictions(rows: Any) -> RawPredictions:
     """Turn checked predictions that are not vectors into raw predictions."""
     table = {} if rows.metadata is None else rows.metadata
     further: dict[str, Any] = {"kind": rows.kind, "weight": rows.sample_weight, "cluster": rows.cluster}
@@ -451,7 +451,7 @@ def raw_announcement(rows: Any) -> RawPredictions:
     words, labels = np.array(names, dtype=object), rows.labels
     if labels is not None:
         labels = words[labels] if "classes" in rows.has else labels.astype(np.float64)
-    if "announced class" in rows.has:
+    if "predicted class" in rows.has:
         further["answers"] = words[rows.ranked if isinstance(rows, TopKPrediction) else rows.label]
     scores = getattr(rows, rows.scored_by)
     return RawPredictions(scores if scores.ndim == 2 else scores[:, None], labels, names, **further)
@@ -688,7 +688,7 @@ def divide(
 
     def roles_of(arrays: Table) -> Roles:
         found = roles or guess_roles(arrays, given)
-        own = given.abstentions is None or "announced class" not in found.has
+        own = given.abstentions is None or "predicted class" not in found.has
         return found if own else replace(found, abstentions=given.abstentions)
 
     tables = {} if roles else part_tables(table)
@@ -807,7 +807,7 @@ def _label_column(table: Table) -> tuple[np.ndarray, np.ndarray | None]:
     ids = next((values for name, values in columns.items() if is_called(name, "id")), None)
     named = [name for name in columns if is_called(name, *LABELS)]
     for name in named[1:]:
-        if not say_the_same(words_in(columns[named[0]]), words_in(columns[name])):
+        if not are_equivalent(words_in(columns[named[0]]), words_in(columns[name])):
             raise ChoiceError(
                 f"columns {named[0][:60]!r} and {name[:60]!r} can both be the true label, and differ",
                 [Choice((f"label={named[0]}",)), Choice((f"label={name}",))],

@@ -129,17 +129,17 @@ def _rank(columns: Columns, reading: TableReading) -> tuple[int, ...]:
     named = 1 if label in (*columns.labels, *columns.correct) else 2
     named = 0 if label in columns.word and columns.called(label, "true") else named
     score = first not in columns.word or columns.is_called_score(first)
-    sure = roles.kind == "confidence" and columns.called(first, "confidence")
+    is_confidence = roles.kind == "confidence" and columns.called(first, "confidence")
     labelled = label is None, reading.place, not roles.label
-    return len(REQUIRED & failed.keys()), len(failed), *labelled, named, 2 - score - sure
+    return len(REQUIRED & failed.keys()), len(failed), *labelled, named, 2 - score - is_confidence
 
 
 def _is_for_findings(columns: Columns, reading: TableReading) -> bool:
     """Whether the only doubt is about labels that an examination explains better."""
     if reading.roles.drop_label or [*reading.failed] != ["two values"]:
         return False
-    sure = columns.called(reading.roles.probabilities[0], "confidence")
-    return sure or not 2 < len(columns.words(*reading.roles.label)) <= MOST_CLASSES
+    is_confidence = columns.called(reading.roles.probabilities[0], "confidence")
+    return is_confidence or not 2 < len(columns.words(*reading.roles.label)) <= MOST_CLASSES
 
 
 def _core(roles: Roles) -> tuple[object, ...]:
@@ -191,7 +191,7 @@ def _are_the_same(columns: Columns, one: Roles, other: Roles) -> bool:
     if one.kind == other.kind == "vectors":
         one = replace(one, probabilities=other.probabilities)
     pair = len(one.label) == len(other.label) == 1 and one.positive == other.positive
-    if {*one.label} == {*other.label} or (pair and columns.say_the_same(*one.label, *other.label)):
+    if {*one.label} == {*other.label} or (pair and columns.are_equivalent(*one.label, *other.label)):
         one = replace(one, label=other.label)
     return _core(one) == _core(other)
 
@@ -351,13 +351,13 @@ def _refuse_stray_cells(columns: Columns, read: Sequence[Roles]) -> None:
     given = columns.given
     known = {*columns.side.values(), *columns.labels, *columns.predicted, *columns.correct}
     firsts = [roles.probabilities for roles in read if roles.probabilities[0] in columns.word]
-    sure = any(columns.sum_to_one(names) or columns.is_called_score(names[0]) for names in firsts)
+    is_confidence = any(columns.sum_to_one(names) or columns.is_called_score(names[0]) for names in firsts)
     labelled = bool(columns.labels) or any(roles.label for roles in read)
     for name in given.score or [name for name in columns.word if name not in known]:
         if name not in columns.word or columns[name].dtype != object:
             continue
         named, first = name in given.score or columns.is_called_score(name), str(columns[name][0])
-        stray = _stray_cell(columns, name, labelled) if named or not sure else None
+        stray = _stray_cell(columns, name, labelled) if named or not is_confidence else None
         if stray is None and (name in given.score or (not read and named and re.search(r"\d", first))):
             stray = 0, first
         if stray is not None:
@@ -407,10 +407,10 @@ def _refusal(columns: Columns, ranked: Sequence[TableReading]) -> str:
     if columns.predicted:
         others = [name for name in columns.scores if name not in columns.predicted]
         others = [*columns.table.matrices] or others
-        beside = f"; if {some_names(others)} are scores, name them" * bool(others)
+        others_words = f"; if {some_names(others)} are scores, name them" * bool(others)
         return (
             f"column {columns.predicted[0][:60]!r} holds decisions, and calibration needs their "
-            f"probabilities: add their confidence, or the probability of every class{beside}"
+            f"probabilities: add their confidence, or the probability of every class{others_words}"
         )
     return (
         "no column of probabilities was found: one numeric column per class is needed, for example "

@@ -416,7 +416,7 @@ def aligned(predictions: Any, calibrator: BaseEstimator) -> Any:
         return predictions if names is None else predictions.in_order_of(names)
     if "one score" in predictions.has:
         raise InputError(str(lacks(predictions.kind, "notion:top-label")))
-    if "announced class" in predictions.has:
+    if "predicted class" in predictions.has:
         return predictions.in_order_of(names)
     if predictions.n_classes != n_classes:
         raise InputError(

@@ -283,8 +283,8 @@ def show_label_column(reading: Reading) -> None:
         return
     elif not roles.label and roles.correct is None:
         st.caption(
-            "No column is read as the true label: none has such a name or holds names of the classes, and "
-            "no single column holds whole numbers that could be codes."
+            "No column is read as the true label: none has the name of a label or holds names of the "
+            "classes. No column, or more than one, holds whole numbers that could be codes."
         )
     elif len(roles.label) == 1:
         st.caption(f"{literal(roles.label[0])} is read as the true label.")

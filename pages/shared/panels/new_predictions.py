@@ -8,7 +8,7 @@ import streamlit as st
 from sklearn.base import BaseEstimator
 
 from calib import HistogramBinning, InputError, LabelShiftCorrection, MulticlassToBinary, metrics
-from calib.answers.calibrated import applied_frame, beside_input
+from calib.answers.calibrated import applied_frame, with_input
 from calib.answers.guarantee_cards import guarantee_card
 from calib.answers.metric_tables import Assessment, methods_of, metric_intervals
 from calib.calibrators import label_shift
@@ -117,8 +117,8 @@ def _show_calibrated(
     table = applied = applied_frame(calibrator, predictions, names)
     columns, kept = reading.table.columns, ~reading.reports["evaluation"].raw.abstained
     if columns and len(kept) == reading.table.n_rows and kept.sum() == len(table):
-        table = beside_input(columns, applied, kept)
-    _say_change(applied, predictions)
+        table = with_input(columns, applied, kept)
+    _show_change(applied, predictions)
     if by_position:
         st.warning(
             "Columns are matched by position, because one of both names no classes: the first column is read "
@@ -148,7 +148,7 @@ def _show_calibrated(
         st.caption(f"The first {PREVIEW_ROWS} rows are shown; the file holds all, with all of its columns.")
 
 
-def _say_change(applied: pd.DataFrame, predictions: Announcement) -> None:
+def _show_change(applied: pd.DataFrame, predictions: Announcement) -> None:
     what = "confidence"
     if isinstance(predictions, BinaryPrediction):
         what = "probability"

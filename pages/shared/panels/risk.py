@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from calib import risk
-from calib.answers.risks import HOW_SURE_OF_EVENTS
+from calib.answers.risks import EVENT_INTERVALS
 from calib.diagrams.smoothed_curves import draw_smoothed
 from pages.shared.page_results import ask
 from pages.shared.session import Method, dataset
@@ -22,7 +22,7 @@ def show_risk_line(method: Method) -> None:
     shown = [f"{found[key].title} **{found[key].text}**" for key in HEADLINE]
     at = HEADLINE.index("ici_loess")
     shown[at] += f" (noise alone {found['ici_loess'].calibrated})"
-    st.markdown(" \u00b7 ".join(shown), help=HOW_SURE_OF_EVENTS)
+    st.markdown(" \u00b7 ".join(shown), help=EVENT_INTERVALS)
 
 
 def show_risk(method: Method) -> None:
@@ -39,7 +39,7 @@ def show_risk(method: Method) -> None:
         column_config={"Number": st.column_config.TextColumn(pinned=True)},
     )
     download(found.frame(), "risk")
-    st.caption(HOW_SURE_OF_EVENTS)
+    st.caption(EVENT_INTERVALS)
 
 
 def show_smoothed(method: Method) -> None:

@@ -12,7 +12,7 @@ from calib import InputError
 from calib.files.readers.roles import Roles
 from calib.scale.summary import Summary
 from pages.shared import widgets as ui
-from pages.shared.needs import say_rows_needed
+from pages.shared.needs import show_rows_needed
 from pages.shared.panels.findings import taken_for
 from pages.shared.session import Dataset, as_project, dataset, open_project, undo, use
 from pages.shared.uploads import read_once
@@ -61,7 +61,7 @@ def offer_project() -> None:
         "One file with the data, fixes, calibrators, models, settings and your notes. Drop it on this page "
         "to continue. It holds data, never code."
     )
-    if say_rows_needed("A project", "keep the summary file itself"):
+    if show_rows_needed("A project", "keep the summary file itself"):
         return
     st.text_area("Notes", key="notes", persist_state="session", placeholder="What you found, what comes next")
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", dataset().name).strip("-.") or "project"

@@ -48,7 +48,7 @@ def test_a_column_whose_rows_are_alike_is_asked_about(name, values, column):
     assert (found.severity, found.columns) == ("warning", (column,))
     assert read(table).n_clusters is None
     n_clusters = 20 if column == "seconds_time=20" else GROUPS
-    assert examine(table).fix("rows_together").announced().n_clusters == n_clusters
+    assert examine(table).fix("rows_together").rows().n_clusters == n_clusters
     assert read(table, cluster=column).n_clusters == n_clusters
 
 
@@ -80,7 +80,7 @@ def test_clusters_of_a_name_can_be_undone():
     assert as_evidence(read(table)).n_clusters == GROUPS
     undone = examine(table).fix("clusters_kept")
     assert "clusters_kept" not in undone.codes
-    for rows in (undone.announced(), read(table).independent()):
+    for rows in (undone.rows(), read(table).independent()):
         assert as_evidence(rows).n_clusters is conclude(rows).suspected is None
 
 
@@ -110,7 +110,7 @@ def test_questions_that_share_a_score_are_found_without_a_column():
     correct = Dependence(PLACE, 0.6).uniform(random) < confidence
     table = pd.DataFrame({"confidence": confidence, "correct": correct.astype(int)})
     assert examine(table)["rows_together"].columns == ()
-    assert examine(table).fix("rows_together").announced().n_clusters == GROUPS
+    assert examine(table).fix("rows_together").rows().n_clusters == GROUPS
     assert read(table).n_clusters is as_evidence(correct, confidence).n_clusters is None
     suspected = conclude(correct, confidence).suspected
     assert (suspected.column, suspected.worth.n_clusters) == ("", GROUPS)
@@ -152,7 +152,7 @@ def test_copies_without_an_id_count_as_clusters():
     few = examine(pd.concat([file(0.0), file(0.0).nsmallest(24, "confidence")]))
     assert few["rows_copied"].severity == "note"
     assert len(few["rows_copied"].rows) == pytest.approx(24, abs=2)
-    assert few.announced().cluster is None
+    assert few.rows().cluster is None
 
 
 def test_copies_whose_scores_changed_are_suspected():

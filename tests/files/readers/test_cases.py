@@ -268,7 +268,7 @@ def test_fixed(name):
     with pytest.raises(RemedyError) as caught:
         read(CASES / name)
     assert (caught.value.argument, caught.value.value) == ("fix", code)
-    rows = check(CASES / name, fix=[code])["evaluation"].announced()
+    rows = check(CASES / name, fix=[code])["evaluation"].rows()
     assert rows.n_samples == len(cells(name))
     if expected is not None:
         agree(numbers(rows), expected)

@@ -184,7 +184,7 @@ def test_percent_and_log_odds_are_findings_with_a_fix():
         read(few)
     p = CONFIDENCE.clip(0.01, 0.99)
     odds = examine(pd.DataFrame({"score": np.log(p / (1 - p)), "y": CORRECT.astype(int)}))
-    np.testing.assert_allclose(odds.fix("logits").announced().score, p, atol=1e-12)
+    np.testing.assert_allclose(odds.fix("logits").rows().score, p, atol=1e-12)
     named = read(pd.DataFrame({"logit": np.log(p / (1 - p)), "y": CORRECT.astype(int)}))
     np.testing.assert_allclose(named.score, p, atol=1e-12)
 
@@ -196,7 +196,7 @@ def test_missing_cells_are_found_not_counted():
     assert report["not_finite"].rows.tolist() == [0]
     assert report["labels_missing"].rows.tolist() == [1]
     assert report["abstentions"].rows.tolist() == [2]
-    fixed = report.fix("not_finite", "labels_missing").announced()
+    fixed = report.fix("not_finite", "labels_missing").rows()
     assert fixed.n_samples == N - 3
     assert fixed.coverage == pytest.approx((N - 3) / (N - 2))
 
@@ -205,7 +205,7 @@ def test_labels_of_many_classes_need_the_predicted_class():
     report = examine(pd.DataFrame({"confidence": CONFIDENCE, "label": NAMES[TRUE]}))
     assert report["predicted_missing"].severity == "error"
     with pytest.raises(InputError, match="add that class as a column 'predicted'"):
-        report.announced()
+        report.rows()
 
 
 def test_weights_and_groups_stay_and_are_said_to_be_used():

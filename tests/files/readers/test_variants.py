@@ -637,7 +637,7 @@ def test_fixed(name):
     file, code, expected = FIXED[name]
     with pytest.raises(InputError, match=code):
         read(file)
-    agree(check(file, fix=[code])["evaluation"].announced(), expected)
+    agree(check(file, fix=[code])["evaluation"].rows(), expected)
 
 
 @pytest.mark.parametrize("nothing", ["-", "--", "?", "n/a", "unknown"])
