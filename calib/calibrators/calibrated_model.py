@@ -25,6 +25,7 @@ from sklearn.utils.validation import (
 )
 
 from calib.base.exceptions import InputError
+from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.calibrator import Fittable
 from calib.calibrators.multiclass import MulticlassToBinary, fit_rows
 from calib.data.defaults import RANDOM_STATE
@@ -217,11 +218,14 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, Fittable):
             If the estimator's `fit` takes no weights; it is then fitted without them.
         """
         response = self._response()
+        if isinstance(self.calibrator, BinaryCalibrator):
+            name = type(self.calibrator).__name__
+            raise InputError(f"{name} calibrates one score: pass MulticlassToBinary({name}()) as calibrator")
         X, y, sample_weight = indexable(X, y, sample_weight)
         check_classification_targets(y)
         labels = column_or_1d(y, warn=True)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, labels)
-        together = None if cluster is None else as_clusters(cluster, len(labels))
+        clusters = None if cluster is None else as_clusters(cluster, len(labels))
         to_estimator, to_splitter = self._routed(sample_weight, fit_params)
         frozen = isinstance(self.estimator, FrozenEstimator)
         self.classes_ = np.asarray(self.estimator.classes_) if frozen else np.unique(labels)
@@ -235,7 +239,7 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, Fittable):
             pair = FittedPair(self.estimator if frozen else fitted(train), response, self.classes_)
             return pair, pair.values(_safe_indexing(X, test))
 
-        splits = self._splits(X, labels, together, to_splitter)
+        splits = self._splits(X, labels, clusters, to_splitter)
         several = Parallel(n_jobs=self.n_jobs)(
             delayed(pair_and_values)(np.asarray(train), np.asarray(test)) for train, test in splits
         )

@@ -150,6 +150,8 @@ def test_wrong_use_is_refused(digits):
         CalibratedModel(KMeans()).fit(X, y)
     with pytest.raises(InputError, match="this calibrator gives none; use ensemble=False"):
         CalibratedModel(GaussianNB(), MulticlassToBinary(notion="top-k-label"), cv=3).fit(X, y)
+    with pytest.raises(InputError, match=r"pass MulticlassToBinary\(PlattScaling\(\)\)"):
+        CalibratedModel(GaussianNB(), PlattScaling()).fit(X, y)
     with pytest.raises(InputError, match=r"calibration must be inside \(0, 1\)"):
         CalibratedModel(GaussianNB(), calibration=1.0).fit(X, y)
     with pytest.raises(InputError, match="leave none for the calibrator"):

@@ -113,7 +113,7 @@ class Examination:
         for finding in self.errors:
             if finding.fix is None:
                 raise InputError(finding.message)
-            fact, advice = finding.message.removesuffix("."), f"Accept the fix {finding.code} of calib.check"
+            fact, advice = finding.message.removesuffix("."), f"Pass fix=[{finding.code!r}] to calib.check"
             raise RemedyError(fact, advice, "fix", finding.code)
 
     def frame(self) -> pd.DataFrame:
