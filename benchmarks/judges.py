@@ -164,7 +164,7 @@ def _species(random: np.random.Generator, n: int) -> np.ndarray:
     return softmax(logits, axis=1)
 
 
-def _told(proba: np.ndarray, scores: str) -> np.ndarray:
+def _captioned(proba: np.ndarray, scores: str) -> np.ndarray:
     """Return what the model says of true probabilities."""
     if scores == "overconfident":
         proba = proba**2
@@ -189,7 +189,7 @@ LEVELS = [
 def levels(scores: str, n: int, accuracy: float, clusters: str) -> Draws:
     random = np.random.default_rng(_seed(scores, n, accuracy, clusters))
     many = _species(random, 40_000)
-    said, place = _told(many, scores), np.arange(len(many))
+    said, place = _captioned(many, scores), np.arange(len(many))
     cluster = np.arange(n) // CLUSTER if clusters != "none" else None
     while True:
         proba = _species(random, n)
@@ -199,7 +199,7 @@ def levels(scores: str, n: int, accuracy: float, clusters: str) -> Draws:
             common = np.repeat(random.standard_normal(n // CLUSTER), CLUSTER)
             uniform = ndtr(np.sqrt(0.4) * common + np.sqrt(0.6) * random.standard_normal(n))
         y = np.minimum((proba.cumsum(axis=1) < uniform[:, None]).sum(axis=1), 11)
-        rule = coarsen(y, _told(proba, scores), TREE, accuracy=accuracy, cluster=cluster)
+        rule = coarsen(y, _captioned(proba, scores), TREE, accuracy=accuracy, cluster=cluster)
         answered = rule.accept(said).level
         shown: dict[str, Any] = {"promise missed (10 %)": False}
         for level, (code, top, _) in enumerate(rule.claims(said)):

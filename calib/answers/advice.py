@@ -509,7 +509,7 @@ class _Trial:
     ruled_out: dict[str, str] = field(default_factory=dict)  #: Ruled out by the first fold, and why
 
     def choice(self, inside: np.ndarray | None = None) -> tuple[str, int]:
-        """Return the simplest candidate close to the lowest scores, of some rows, and how many are close."""
+        """Return the simplest candidate with scores close to the lowest, and how many are close."""
         names = [name for name in self.losses if name != NONE]
         rows, both_losses = self.rows, np.array([self.losses[name] for name in names])
         if inside is not None:
@@ -657,7 +657,7 @@ def _chosen(name: str, n_close: int, trial: _Trial, n_samples: int) -> str:
 
 
 def _change_of(title: str, change: PairedInterval) -> str:
-    """Say how a score changes; without an interval on one side of 0, it only may."""
+    """Say how a score changes, or that it may change if its interval holds 0."""
     verb, sign = ("raise", 1.0) if change.difference >= 0.0 else ("lower", -1.0)
     if change.lower <= 0.0 <= change.upper:
         low, high = sorted((sign * change.lower, sign * change.upper))

@@ -118,7 +118,7 @@ def unseen_losses(rows: Rows, before: Rows, losses: Mapping[str, np.ndarray]) ->
 
 
 def losses_if_wrong(rows: Announcement, before: Announcement) -> dict[str, float]:
-    """Return the means of `vector_losses` over some rows, if their predictions before were wrong."""
+    """Return the mean `vector_losses` of some rows, with outcomes drawn so that `before` is wrong."""
     some, wrong = wrong_rows(before)
     losses = vector_losses(rows.take(some).with_labels(wrong), before.take(some))
     return {metric: float(values.mean()) for metric, values in losses.items()}

@@ -82,7 +82,7 @@ def coarsen(
     cluster: Values | None = None,
     overlap: Overlap | None = None,
 ) -> Coarsening:
-    """Choose from which summed probability on each level of a hierarchy of classes may answer.
+    """Choose how high a summed probability must be for each level of a hierarchy of classes to answer.
 
     Parameters
     ----------

@@ -166,7 +166,7 @@ def _missing(evidence: Evidence) -> tuple[str, ...]:
 def _of_same_outcomes(
     evidence: Rows, measures: Mapping[str, Measure], bins: Mapping[str, Any], options: Mapping[str, Any]
 ) -> tuple[dict[str, NoiseFloor], Iterable[CalibrationTest]]:
-    """Return floors and tests of rows that belong together, which are redrawn row by row: once for all."""
+    """Return floors and tests of rows that belong together, all from the same redraws of rows."""
     asked = {
         name: FloorStatistic(evidence, {name: measure.of_cells}, notion=measure.notion, **bins)
         for name, measure in measures.items()
@@ -181,7 +181,7 @@ def _of_same_outcomes(
 
 
 def with_whole_vectors(tests: NoiseTests, evidence: Evidence, random_state: int | None) -> NoiseTests:
-    """Add the kernel test of whole vectors, which a model can fail whose confidence is calibrated."""
+    """Add the kernel test of whole vectors; a model can fail it although its confidence is calibrated."""
     if not isinstance(evidence, Rows) or "vector" not in KINDS[evidence.kind].has:
         return tests
     if evidence.is_weighted:
@@ -389,7 +389,7 @@ class Conclusion(Result):
 
     @property
     def order(self) -> list[int]:
-        """Codes of all classes that have rows, in this order: the guilty classes first."""
+        """Codes of all classes that have rows, in this order: classes that are off first."""
         return [] if self.by_class is None else self.by_class.label.tolist()
 
     @property
@@ -677,7 +677,7 @@ class _Ranges:
         return np.stack([*sizes(least, most), np.abs(says - right), self.weight / self.weight.max()])
 
     def clearest(self) -> tuple[Gap, ...]:
-        """Return the range that is off most, times its rows, and the first apart from it in the other way."""
+        """Return the range with the largest gap times rows, and the next one in the other direction."""
         certain_gap = self.bounds[0] * self.weight
         order = np.argsort(-certain_gap, kind="stable")
         found = _gaps(order[certain_gap[order] > 0.0], np.full(len(certain_gap), None), *self.gaps)

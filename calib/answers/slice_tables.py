@@ -130,14 +130,14 @@ class SliceTable(Drawn):
         return f"{counted} groups{of} differs from all other rows ({rate}{shown})"
 
     def clearest_words(self) -> str:
-        """Say how many groups differ, and how the one of them that is off most; "" if none differs."""
+        """Say how many groups differ, and how far the most different group is off; "" if none differs."""
         off = np.abs(np.where(self.differs, self.gap, 0.0)).argmax()
         found = self.column[off], str(self.group[off])
         difference = self.differences().get(found)
         return "" if difference is None else f"{self.words()}: {' '.join(found)} is {difference}"
 
     def differences(self, strong: str = "{}") -> dict[tuple[str, str], str]:
-        """Say how each group differs that does, by column and group; `strong` formats the direction."""
+        """Describe each group that differs, by column and group; `strong` formats the direction."""
         return {
             (self.column[at], str(self.group[at])): self._difference(at, strong)
             for at in np.flatnonzero(self.differs).tolist()
@@ -315,7 +315,7 @@ def slices_if_clustered(evidence: Rows, cuts: Sequence[Cut], fdr: float = FDR) -
 def suspected_within(evidence: Rows, cut: Cut) -> Suspected | None:
     """Return which rows may belong together in groups: by the clearest column finer than these, else by any.
 
-    A property of patients is not accused then because patients differ.
+    A property of patients is then not taken for the cause of differences between patients.
     """
     if evidence.suspected is None:
         return None

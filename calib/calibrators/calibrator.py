@@ -64,7 +64,7 @@ class Calibrator(Fittable):
     @overload
     def predict(self, scores: Values, /) -> np.ndarray: ...
     def predict(self, scores: Scores, /) -> np.ndarray | Announcement:
-        """Calibrate predictions; of arrays, classes give a class for each row, one score a probability."""
+        """Calibrate predictions; arrays give the predicted class, or the probability of one event."""
         raise NotImplementedError
 
     def _strategy(self, whole: bool) -> Strategy:
@@ -145,7 +145,7 @@ class VectorCalibrator(Calibrator):
         return self._top(self._checked(proba))[0]
 
     def predict_top(self, proba: Scores) -> TopLabelPrediction:
-        """Return that class and its calibrated probability, with all that came with predictions."""
+        """Return the predicted class and its calibrated probability, with all that came with the rows."""
         label, confidence = self._top(self._checked(proba))
         return self._given_back(proba, confidence, label)
 

@@ -323,8 +323,8 @@ class _SoftmaxLoss:
             weighed = self._weighed(slopes, rows).T
             return weighed @ slopes, weighed @ x
 
-        together, alone = self._summed(sum_rows)
-        hessian = -together / self.n_samples
+        joint, alone = self._summed(sum_rows)
+        hessian = -joint / self.n_samples
         own, numbers = np.arange(n_classes), np.arange(len(hessian))
         blocks = hessian.reshape(n_classes, width, n_classes, width)
         blocks[own, :, own] += alone.reshape(n_classes, width, width) / self.n_samples

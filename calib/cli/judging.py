@@ -86,7 +86,7 @@ class CoarsenData:
 
 
 def coarsen(options: Namespace) -> Output[CoarsenData]:
-    """Choose from which summed probability on each level of a hierarchy of classes may answer."""
+    """Choose how high a summed probability must be for each level of a hierarchy of classes to answer."""
     refuse_summary(options)
     if options.output and not options.calibrator:
         raise InputError("--output writes a calibrator file with the levels in it; add --calibrator CAL.JSON")

@@ -1,4 +1,4 @@
-"""Predictions of every kind: what a model announces for each row, checked once when made.
+"""Predictions of every kind: what a model says about each row, checked once when made.
 
 Each kind is frozen, with read-only arrays. It also holds outcomes, class names, further columns, weights and
 clusters.
@@ -839,7 +839,7 @@ def as_vectors(rows: BinaryPrediction) -> Predictions:
 
 
 def assessed_as_stated(rows: Announcement) -> Announcement:
-    """Return the same rows; with one bin per value if each has one score, of few values in many rows each.
+    """Return the same rows, to be assessed with one bin per value if their single scores have few values.
 
     People and language models state such scores, in steps of 5 or 10 %.
     """
@@ -906,8 +906,8 @@ def labelled(
 ) -> Announcement:
     """Return scores and labels as labelled predictions, or raise `InputError` if they are swapped.
 
-    Labels may be names of classes, which predictions or the columns of a frame have; None are the labels that
-    predictions have, if any: `truth` checks it. Weights and clusters replace the predictions' own.
+    Labels may be names of classes, which predictions or the columns of a frame have; None stands for
+    the predictions' own labels: `truth` refuses missing ones. Weights and clusters replace their own.
     """
     check_order(y_true, scores)
     if isinstance(y_true, Announcement):  # unlabelled predictions, and their labels second
@@ -994,7 +994,7 @@ def rows_that_count(rows: Announcement) -> Any:
 def effective_words(effective: float, n_rows: int) -> str:
     """Say how many rows of equal weight the weighted rows are worth (Kish 1965)."""
     shown = f"{effective:,.0f}" if effective >= 10 else f"{effective:.1f}"
-    return f"weighted, as good as {shown} of {n_rows:,} rows"
+    return f"weighted, worth {shown} of {n_rows:,} rows"
 
 
 def score_matrix(scores: Scores, what: str = "scores") -> np.ndarray:

@@ -66,7 +66,7 @@ SITE, AGE, DAY = "site (simulated)", "age (simulated)", "day (simulated)"
 
 
 def simulated_columns(rows: Predictions, seed: int = 0) -> pd.DataFrame:
-    """Return a random site, age and day; wrong rows are three times as often of the site "east"."""
+    """Return a random site, age and day; wrong rows are three times as often from the site "east"."""
     random = np.random.default_rng(seed)
     n_samples = rows.n_samples
     wrong = np.zeros(n_samples, dtype=bool) if rows.labels is None else rows.label != rows.labels

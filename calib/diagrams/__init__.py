@@ -1,4 +1,4 @@
-"""Computed diagrams, frozen, and beside each the function that draws it: `draw_...`."""
+"""Computed diagrams, frozen, each with a function that draws it: `draw_...`."""
 
 import lazy_loader
 

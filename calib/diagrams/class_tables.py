@@ -52,7 +52,7 @@ CLASS_COLUMNS = {
     "floor": ("Floor", "Mean TL-ECE of a perfect model of this size"),
     "floor_upper": ("Floor, 95 %", "TL-ECE that a perfect model stays below in 95 of 100 cases"),
     "smallest": ("Would show", "True TL-ECE that would exceed the floor (95 %) in 80 of 100 such samples"),
-    "above_noise": ("Above noise", "Whether the TL-ECE of this class by itself is, at the same rate"),
+    "above_noise": ("Above noise", "Whether the TL-ECE is above noise, at the same false discovery rate"),
     "share": ("Share", "Share of the TL-ECE of all classes"),
 }
 

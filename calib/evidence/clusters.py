@@ -45,8 +45,8 @@ def even_clusters_of(sums: np.ndarray, away: np.ndarray, cluster: np.ndarray) ->
     """Return `even_clusters` for the sums over clusters of (n,) values with mean 0."""
     size, alone = np.bincount(cluster), float(away @ away)
     pairs = float(size @ (size - 1)) / len(away) * alone
-    together = max(float(sums @ sums) - alone, 0.0)
-    return even_clusters(size, min(together / pairs, 1.0) if pairs else 0.0)
+    shared = max(float(sums @ sums) - alone, 0.0)
+    return even_clusters(size, min(shared / pairs, 1.0) if pairs else 0.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -272,8 +272,8 @@ class Rows:
     def draw(self, cells: BinStatistics, sampler: Sampler | None = None) -> tuple[Draw, int]:
         """Return a function that draws the outcome sums of cells for a perfect model.
 
-        By `draw_rows` up to `MAX_ROW_CLAIMS` claims, and if several claims about a row can be true or rows
-        belong together; else by `draw_sums`, with the correlations of exclusive claims.
+        `draw_rows` draws up to `MAX_ROW_CLAIMS` claims, claims of which several can be true of a row, and
+        rows that belong together. `draw_sums` draws all others, with the correlations of exclusive claims.
         """
         several_true = self._several_true(cells)
         if sampler is None:

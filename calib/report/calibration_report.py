@@ -272,12 +272,12 @@ def risk_section(about: ReportInput) -> list[str]:
         figure_html(drawn, "smoothed", sentence),
         *_centres_of(base),
         "<h3>Net benefit</h3>",
-        *_told(benefit, diagrams.draw_decision_curves(curves), "benefit"),
+        *_captioned(benefit, diagrams.draw_decision_curves(curves), "benefit"),
         table(decision_curve(base, thresholds=THRESHOLDS).frame().round(4)),
     ]
 
 
-def _told(sentence: str, drawn: Figure, key: str) -> list[str]:
+def _captioned(sentence: str, drawn: Figure, key: str) -> list[str]:
     return [paragraph(text(sentence)), figure_html(drawn, key, sentence)]
 
 
@@ -475,7 +475,7 @@ def methods_section(about: ReportInput) -> list[str]:
         "ECE against the number of equal-width bins, for the base model and methods assessed in such bins. "
         + sweep_words(sweeps)
     )
-    return [*blocks, *_told(sentence, diagrams.draw_ece_sweeps(sweeps), "sweep")]
+    return [*blocks, *_captioned(sentence, diagrams.draw_ece_sweeps(sweeps), "sweep")]
 
 
 def models_section(about: ReportInput) -> list[str]:
@@ -528,7 +528,7 @@ def _validity(about: ReportInput, name: str, card: GuaranteeCard) -> list[str]:
     epsilon = promises[0].epsilon if promises else 0.05
     sentence = f"{validity_words(curves, epsilon)} {diagrams.DOTTED} {cells.words(about.n_bins)}"
     drawn = diagrams.draw_validity(curves, promises=promises, mean=card.mean_promise())
-    return _told(sentence, drawn, "validity")
+    return _captioned(sentence, drawn, "validity")
 
 
 def repeat_section(about: ReportInput) -> list[str]:

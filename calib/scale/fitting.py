@@ -315,10 +315,10 @@ def fit_counts(binning: HistogramBinning, counts: pd.DataFrame) -> HistogramBinn
 def _fit_one_score(binning: HistogramBinning, scan: Scan) -> int:
     _check_binning(binning)
 
-    def together(classes: tuple[str, ...], groups: tuple[str, ...]) -> dict[str, np.ndarray]:
+    def pooled(classes: tuple[str, ...], groups: tuple[str, ...]) -> dict[str, np.ndarray]:
         return {"all": np.zeros(len(classes) * len(groups), dtype=np.int64)}
 
-    found, counts = _collect(scan, None, binning.bins_for, together)
+    found, counts = _collect(scan, None, binning.bins_for, pooled)
     fit_counts(binning, counts["all"][0])
     return found.n_rows
 

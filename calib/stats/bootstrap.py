@@ -188,11 +188,11 @@ def _moments(values: np.ndarray, clusters: Clusters) -> tuple[float, float, floa
         return mean, np.inf, 0.0, 1.0
     away = values - mean
     square, sums = away * away, clusters.sums(away)
-    alone, together = square.sum(), float(sums @ sums)
+    alone, by_cluster = square.sum(), float(sums @ sums)
     worth = n if clusters.independent else even_clusters_of(sums, away, clusters.code)
     free = max(worth, 2.0) - 1.0
-    bend = np.einsum("i,i", square, away) * np.sqrt(together) / alone**2 if alone**2 > 0.0 else 0.0
-    return mean, np.sqrt(together * (1.0 + 1.0 / free)) / n, bend, free
+    bend = np.einsum("i,i", square, away) * np.sqrt(by_cluster) / alone**2 if alone**2 > 0.0 else 0.0
+    return mean, np.sqrt(by_cluster * (1.0 + 1.0 / free)) / n, bend, free
 
 
 def limits_of_means(

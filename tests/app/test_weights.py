@@ -37,7 +37,7 @@ def test_page_weighs_rows_or_says_why_not(weighted, room, tab):
     if room in COUNT_ROWS:
         assert f"{COUNT_ROWS[room]} cannot use weights" in said.replace("\\", "")
     elif room not in ("learn", "simplex", "judge"):
-        assert "every number is weighted, as good as" in said
+        assert "every number is weighted, worth" in said
 
 
 def test_numbers_are_weighted(weighted):

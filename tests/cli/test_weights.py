@@ -99,7 +99,7 @@ def test_what_counts_rows_says_so(file, capsys):
         read(file).kind == "vectors"
     )
     assert "conf-ECE (weighted) 0." in printed
-    assert "weighted, as good as " in printed
+    assert "weighted, worth " in printed
     assert run(capsys, "decide", file, "--accuracy", 0.9, "--unweighted")[0] == 0
 
 
@@ -135,6 +135,6 @@ def test_report_says_that_rows_are_weighted(file, tmp_path, capsys):
     output = tmp_path / "report.html"
     run(capsys, "report", file, "-o", output, "--resamples", 20)
     text = output.read_text(encoding="utf-8")
-    assert "Rows are weighted, as good as" in text
+    assert "Rows are weighted, worth" in text
     assert "conf-ECE (weighted)" in text
     assert "Recalibration of the confidence by a line in log-odds: slope" in text

@@ -265,7 +265,7 @@ def _column_order(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
 
 
 def _shuffled(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
-    """Find accuracy at chance although the model is sure: labels belong to other rows."""
+    """Find accuracy at chance although confidences are high: labels belong to other rows."""
     if (codes < 0).any():
         return None
     predicted = raw.highest[0]
@@ -277,7 +277,7 @@ def _shuffled(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
 
 
 def shuffled_words(predicted: np.ndarray, true: np.ndarray, n_right: int, confidence: float) -> str | None:
-    """Say that labels look shuffled against the rows, if accuracy is at chance although the model is sure."""
+    """Say that labels look shuffled against the rows, if accuracy is at chance at high confidences."""
     n = int(true.sum())
     chance, accuracy = float((predicted / n) @ (true / n)), n_right / n
     spread = np.sqrt(max(chance * (1 - chance), 1e-4) / n)

@@ -228,19 +228,19 @@ def has_a_name(columns: Columns, roles: Roles) -> Outcome:
     others = [name for name in columns.scores if name != score and not is_flag(columns[name])]
     others = [name for name in others if name in columns.unit or len(columns.words(name)) > 1]
     if others or columns.called(score, "wrong", "correct", "aside"):
-        beside = f", as {some_names(others)} could" * bool(others)
-        return False, f"{score!r} has no name of a score, and could be a feature{beside}"
+        hint = f", as {some_names(others)} could" * bool(others)
+        return False, f"{score!r} has no name of a score, and could be a feature{hint}"
     return True, f"{score!r} is the only column of numbers that could be a score"
 
 
 def _is_of_else(columns: Columns, roles: Roles) -> bool:
     """Whether "score" ends a name whose other words are in no class and no name of a class: team_score."""
-    (score, *_), beside = roles.probabilities, [*roles.label, roles.predicted, roles.correct]
+    (score, *_), held = roles.probabilities, [*roles.label, roles.predicted, roles.correct]
     about, _, last = columns.word[score].rpartition("_")
     if last != "score" or columns.called(score, "confidence", "score") or not columns.predicted:
         return False
-    names = [columns.word[name] for name in beside if name in columns.word]
-    words = [normalised(word) for word in columns.words(*[n for n in beside if n in columns.word])]
+    names = [columns.word[name] for name in held if name in columns.word]
+    words = [normalised(word) for word in columns.words(*[n for n in held if n in columns.word])]
     said = PREDICTED_WORDS | {part for name in (*names, *words) for part in name.split("_")}
     return not said & {*about.split("_")}
 

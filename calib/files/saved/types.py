@@ -131,7 +131,7 @@ def _check_histogram(binning: HistogramBinning, where: str, sizes: Sizes) -> Non
         binning.n_bins or left_out[0] >= 0 or binning.counts_[left_out >= 0].min(initial=2) < 2
     ):
         raise CalibratorFileError(
-            f"calibrator file: {where}.left_out_ needs points_per_bin, and each bin another point"
+            f"calibrator file: {where}.left_out_ needs points_per_bin, and one further point in each bin"
         )
     if len(binning.values_) > max_bins:
         raise mismatch(f"{where}.values_", f"at most {max_bins:,} bins", binning.values_.tolist())
