@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pandas as pd
@@ -599,6 +599,14 @@ class MulticlassToBinary(Calibrator):
                 f"this calibrator was fitted on {self.n_classes_} classes; got the class {codes.max()}"
             )
         return codes
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "predict_proba" and "notion" in vars(self):
+                instead = "predict_top, or complete='rescale'" if _gives_top(self) else "predict_top_k"
+                raise AttributeError(f"the notion {self.notion!r} gives no predict_proba: use {instead}")
+            return super().__getattribute__(name)  # raises its error again
 
     @available_if(_gives_proba)
     def predict_proba(self, proba: Scores, *, groups: Values | None = None) -> np.ndarray | Announcement:

@@ -290,3 +290,14 @@ def test_completed_rows_are_finite_when_the_rest_is_next_to_nothing():
     completed = fitted.predict_proba(np.array([[1.0, 4.9e-324, 0.0]]))
     assert np.isfinite(completed).all()
     assert completed.sum() == pytest.approx(1.0)
+
+
+def test_a_calibrator_without_probabilities_says_what_it_has():
+    proba = np.random.default_rng(0).dirichlet(np.ones(3), 60)
+    for notion, instead in (("top-label", "predict_top, or complete"), ("top-k-label", "predict_top_k")):
+        model = MulticlassToBinary(PlattScaling(), notion=notion).fit(proba, np.arange(60) % 3)
+        assert not hasattr(model, "predict_proba")
+        with pytest.raises(AttributeError, match=f"{notion}.* gives no predict_proba: use {instead}"):
+            _ = model.predict_proba
+    with pytest.raises(AttributeError, match="no attribute 'proba'"):
+        _ = model.proba
