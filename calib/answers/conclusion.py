@@ -318,7 +318,7 @@ class IfClustered(Result):
     def words(self, choice: str = "", see: str = "") -> str:
         """Return the conclusion if rows belong together, and what else they may be; `choice` ends it.
 
-        `see` says where groups of the column are compared, by default in rooms of the app.
+        `see` says where groups of the column are compared, by default on pages of the app.
         """
         blank = f" ({self.n_blank:,} rows without a value were not tested)" if self.n_blank else ""
         other = "If each row stands alone, nothing changes."

@@ -194,7 +194,7 @@ class Monitor(Drawn):
         self.tolerance = check_not_negative(tolerance, "tolerance")
         self.alpha = check_alpha(alpha)
         if by is not None and notion == "class-wise":
-            raise InputError('groups need notion "top-label" or "confidence"; leave out by')
+            raise InputError('groups (by) need the notion "top-label" or "confidence"; got "class-wise"')
         self.levels: dict[str, Level] = {}
         self.blocks: list[Block] = []
         self.clock = "row"

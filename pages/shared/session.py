@@ -202,7 +202,7 @@ class ChosenRows:
 
 
 def dataset() -> Dataset:
-    """Return the data on screen: in rooms of `OF_CALIBRATORS` as `Dataset.checked`.
+    """Return the data on screen: on pages of `OF_CALIBRATORS` as `Dataset.checked`.
 
     A fresh session opens the example named in the URL, or the default.
     """
@@ -217,9 +217,9 @@ def dataset() -> Dataset:
         if (model := st.query_params.get("model")) in st.session_state["dataset"].models:
             show_model(model)
     data: Dataset = st.session_state["dataset"]
-    room = st.session_state.get("page-shown")
-    alone = room == "Decide" and not st.session_state["methods"]  # the model decides on all rows
-    return data.checked if room in OF_CALIBRATORS and not alone else data
+    page = st.session_state.get("page-shown")
+    alone = page == "Decide" and not st.session_state["methods"]  # the model decides on all rows
+    return data.checked if page in OF_CALIBRATORS and not alone else data
 
 
 def name_data_in_address() -> None:

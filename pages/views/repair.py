@@ -186,7 +186,7 @@ candidates = {name_of(each): each for each in methods_of_kind(data.kind, None).v
 if missing is not None:
     answer.info(ui.escaped(missing))
 elif data.calibration is None:
-    answer.info("To fit a calibrator, upload labelled rows that the model was not trained on, on Data.")
+    answer.info("To fit a calibrator, upload labelled rows that the model was not trained on (page Data).")
 else:
     with answer:
         recommendation = recommended()

@@ -96,7 +96,7 @@ def _show_choices(reading: Reading, roles: Roles) -> None:
             signs += [f"− {each}" for each in choice.failed]
             st.text("\n".join([*signs, *(f"row {row}" for row in choice.rows)]))
             if choice.command:
-                st.caption(f"In the room {choice.command.title()}, with these columns.")
+                st.caption(f"On the page {choice.command.title()}, with these columns.")
             elif st.button("Choose this reading", key=f"role-choice-{number}"):
                 examine_again(replace(reading, roles=guess_roles(reading.table, given_columns(choice.given))))
 
