@@ -311,7 +311,7 @@ def apply(options: Namespace) -> Output[ApplyData]:
     """Calibrate new predictions with a calibrator file and write them as a table."""
     rows = read_rows(options, labelled=False).evaluation
     notes: list[str] = []
-    calibrator, shares = None, None
+    calibrator, shares, order = None, None, rows.class_names
     if options.calibrator:
         calibrator, rows, _ = calibrator_for(options.calibrator, rows, notes)
     elif not (options.target_shares and options.training_shares):
@@ -320,7 +320,7 @@ def apply(options: Namespace) -> Output[ApplyData]:
             "and --target-shares, or put CAL.JSON first"
         )
     if any((options.label_shift, options.calibration, options.target_shares, options.training_shares)):
-        calibrator, shift = _corrected(calibrator, rows, options, notes)
+        calibrator, shift = _corrected(calibrator, rows, order, options, notes)
         notes.append(shift.words(rows.class_names))
         shares = rows_of(dict, shift.frame(rows.class_names))
     if options.save:
@@ -345,7 +345,11 @@ def apply(options: Namespace) -> Output[ApplyData]:
 
 
 def _corrected(
-    calibrator: BaseEstimator | None, rows: Any, options: Namespace, notes: list[str]
+    calibrator: BaseEstimator | None,
+    rows: Any,
+    order: Sequence[str] | None,
+    options: Namespace,
+    notes: list[str],
 ) -> tuple[Any, label_shift.LabelShift]:
     if bool(options.label_shift) == bool(options.target_shares):
         raise InputError("pass --label-shift em or bbse to estimate class shares, or --target-shares")
@@ -358,9 +362,8 @@ def _corrected(
             "scaling, or class-wise calibration with --normalize; P(Y = 1) takes known shares alone"
         )
     known = {
-        name: label_shift.as_shares(shares, len(rows.class_names), rows.class_names, f"--{name}-shares")
+        name: _shares(texts, rows, order, f"--{name}-shares")
         for name, texts in (("target", options.target_shares), ("training", options.training_shares))
-        for shares in [numbers_by_name(texts or (), "a class and its share, such as fraud=0.01")]
         if texts
     }
     if len(known) == 2:
@@ -391,6 +394,23 @@ def _corrected(
         fitted_on, labels = calibrator.predict_proba(labelled.proba), labelled.labels
     shift = correction.fit(fitted_on, labels).adapt(proba)
     return label_shift.with_weights(calibrator, shift), shift
+
+
+def _shares(texts: Sequence[str], rows: Any, order: Sequence[str] | None, option: str) -> np.ndarray:
+    """Read shares by name, or one per class in the order of the file, or P(Y = 1) alone.
+
+    Without names the file and the calibrator must have one order, and no share is 0 or 1: "0,1" can be 0.1.
+    """
+    n_classes = len(rows.class_names)
+    try:
+        shares: Any = [float(number) for number in ",".join(texts).split(",")]
+    except ValueError:
+        shares = []
+    complete = len(shares) in ((1, 2) if isinstance(rows, BinaryPrediction) else (n_classes,))
+    if not complete or order != rows.class_names or not all(0.0 < share < 1.0 for share in shares):
+        by_name = "a class and its share, such as fraud=0.01; without names the share of every class"
+        shares = numbers_by_name(texts, f"{by_name}, in the order of the file and the calibrator: 0.99,0.01")
+    return label_shift.as_shares(shares, n_classes, rows.class_names, option)
 
 
 #: Fewest rows whose mean scores can contradict shares, and the factor between odds that always does.

@@ -165,6 +165,9 @@ def apply(add: Adder) -> None:
 
     Named columns are put in the calibrator's order of classes; labels are not needed.
 
+    Class shares are CLASS=X, repeatable; one class may be left out. Without names: the share of every class,
+    in the order of the file, such as 0.7,0.2,0.1; for P(Y = 1) also its share alone, 0.05.
+
     A folder or a quoted pattern such as 'data/*.parquet' is read and written batch by batch, whatever its
     size: OUT is then a folder, rows keep their order and all columns, and files that are finished are not
     done again.
@@ -177,9 +180,8 @@ def apply(add: Adder) -> None:
     shift = "correct for other class shares than in --calibration; assumes rows of each class look alike"
     add("--label-shift", shift, choices=("em", "bbse"))
     add("--calibration FILE", "labelled rows with the class shares before the shift")
-    shares = "class shares {}, such as fraud=0.01; one class may be left out"
-    add("--target-shares CLASS=X ...", shares.format("of the new rows, if known"), default=None)
-    add("--training-shares CLASS=X ...", shares.format("that the model was trained on"), default=None)
+    add("--target-shares CLASS=X ...", "class shares of the new rows, if known", default=None)
+    add("--training-shares CLASS=X ...", "class shares that the model was trained on", default=None)
     add("--save CAL.JSON", "also write the calibrator with its correction")
 
 

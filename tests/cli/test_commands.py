@@ -159,6 +159,18 @@ def test_shares_that_the_scores_contradict_are_refused_or_named(capsys, tmp_path
     for training, target in ((0.02, 0.05), (0.5, 0.3)):
         code, err = answer(training, target)
         assert (code, "contradict" in err) == (2, True)
+    for wrong in ("0,1", "0,05", "0.9,0.05", "1", "nan", "0.9,0.05,0.05"):
+        assert (
+            main(["apply", str(file), "--training-shares=0.5", f"--target-shares={wrong}", "-o", str(out)])
+            == 2
+        )
+    by_name = pd.read_csv(out)
+    for plain in ("0.05", "0.95,0.05"):
+        assert (
+            main(["apply", str(file), "--training-shares=0.5", f"--target-shares={plain}", "-o", str(out)])
+            == 0
+        )
+        pd.testing.assert_frame_equal(pd.read_csv(out), by_name)
     assert (
         main(["apply", str(file), "--training-shares=ill=0.35", "--target-shares=ill=0.05", "-o", str(out)])
         == 0
@@ -582,6 +594,14 @@ def test_apply_corrects_for_label_shift(capsys, table, tmp_path):
     np.testing.assert_allclose(written, weighted / weighted.sum(axis=1, keepdims=True), rtol=1e-6)
     saved = load(tmp_path / "corrected.json").predict_proba(new[list(NAMES)].to_numpy())
     np.testing.assert_allclose(saved, written, rtol=1e-6)
+    plain = ["--training-shares=0.5,0.25,0.25", "--target-shares"]
+    assert run(capsys, *command, *plain, "0.1,0.7,0.2")[0] == 2  # the file's order is not the calibrator's
+    command[2] = table
+    code, data, _ = run(capsys, *command, *plain, "0.1,0.7,0.2")
+    assert code == 0
+    assert [row["weight"] for row in data["class_shares"]] == pytest.approx([0.2, 2.8, 0.8])
+    for wrong in ("0.3,0.7", "0.3", "0.1,0.7,0.3", "0,0.7,0.3"):
+        assert run(capsys, *command, *plain, wrong)[0] == 2
     for wrong in (shares, [*shares, *trained, "--label-shift", "em"]):
         assert run(capsys, *command, *wrong)[0] == 2
     code, _, err = run(capsys, *command, "--label-shift", "em")
