@@ -46,7 +46,7 @@ from calib.stats.floors import (
 )
 from calib.stats.intervals import few_clusters_factor, gap_limits, mean_limits, smallest_alpha
 from calib.stats.measures import ECES, Measure, ece_of
-from calib.stats.observed import EventCounts, observed_expected
+from calib.stats.observed import EventCounts, line_numbers, observed_expected
 
 #: Direction of a conclusion without one.
 UNKNOWN = "not distinguishable"
@@ -412,7 +412,7 @@ class Conclusion(Result):
         return self.pooled[0].direction if self.pooled else "no direction"
 
     def words(self, class_names: Sequence[str] | None = None) -> str:
-        """State the conclusion in at most three sentences, with these names of the classes, or codes."""
+        """State the conclusion in at most four sentences, with these names of the classes, or codes."""
         if self.combined.untold is not None:
             return _sentence(self.combined.untold)
         classes = self.class_words(class_names)
@@ -420,18 +420,26 @@ class Conclusion(Result):
         if self.pooled or not classes or self.verdict:
             said.append(self.pooled_words())
         if self.events is not None:
-            said.append(f"{_sentence(self.events.words)[:-1]}{self._line_words()}.")
+            said += self._event_words(self.events)
         return " ".join(said)
 
-    def _line_words(self) -> str:
-        """Return the numbers of the line in log-odds; "" if rows do not determine it."""
+    def _event_words(self, events: EventCounts) -> Iterator[str]:
+        """Yield O/E, in the large and slope, and which of them differ although all tests together do not."""
         line = self.tests.without_bins.slope
-        if line is None or not line.determined:
-            return ""
-        large = line.in_the_large, line.in_the_large_lower, line.in_the_large_upper
-        slope = line.slope, line.slope_lower, line.slope_upper
-        large_words, slope_words = (with_interval(*numbers, least=2) for numbers in (large, slope))
-        return f", in the large {large_words}, slope {slope_words}"
+        numbers = [("O/E", 1, (events.ratio, events.lower, events.upper))]
+        shown = [events.words]
+        if line is not None and line.determined:
+            lines = [*zip(("in the large", "slope"), (0, 1), line_numbers(line), strict=True)]
+            shown += [f"{name} {with_interval(*number, least=2)}" for name, _, number in lines]
+            numbers += lines
+        yield _sentence(", ".join(shown))
+        apart = [
+            f"{name} differs from {ideal}"
+            for name, ideal, (_, lower, upper) in numbers
+            if lower > ideal or upper < ideal
+        ]
+        if apart and not self.rejected:
+            yield f"The first sentence is about all tests together; on its own, {' and '.join(apart)}."
 
     def pooled_words(self) -> str:
         """State what is known of all classes pooled and of every range, in one or two sentences."""

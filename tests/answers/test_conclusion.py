@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit, logit
 from scipy.stats import binomtest
 
 from calib import (
@@ -202,6 +203,22 @@ def test_events_are_observed_less_often_or_more_often_than_expected():
     assert (found.events.observed, found.events.expected) == pytest.approx((60, 140))
     assert (found.events.lower, found.events.upper) == pytest.approx((exact.low / 0.7, exact.high / 0.7))
     assert "Y = 1 is observed less often than expected by 40.0 points" in found.words()
+
+
+def test_an_interval_that_excludes_calibration_although_all_tests_do_not_is_explained():
+    """Ties count as half a vote for each side; seeds of a true slope of 1.25 with each of the answers."""
+    said = {}
+    for seed in (3, 8, 0):
+        random = np.random.default_rng(seed)
+        score = random.uniform(0.05, 0.95, 500)
+        chance = expit(1.25 * logit(score))
+        tie, place = 1.2 * np.minimum(chance, 1.0 - chance), random.random(500)
+        points = np.where(place < tie, 0.5, (place < chance + tie / 2.0).astype(float))
+        votes = np.stack([2.0 - 2.0 * points, 2.0 * points], axis=1).astype(int)
+        found = conclude(BinaryPrediction(score).with_votes(votes))
+        line = found.tests.without_bins.slope
+        said[found.rejected, line.slope_lower > 1.0] = "on its own, slope differs from 1" in found.words()
+    assert said == {(False, True): True, (False, False): False, (True, True): False}
 
 
 def test_weights_change_what_is_said_and_equal_ones_nothing():
