@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 from scipy.special import ndtri, stdtrit
 
 from calib.answers.cuts import Cut, cut_column
@@ -167,27 +168,16 @@ def risk(
         isotonic=corp_curve(evidence),
         auc=Interval("auc", area, *((np.nan, np.nan) if np.isnan(area) else ends), level),
         brier=bootstrap_interval(evidence, metric="brier", level=level),
-        skill=brier_skill(evidence, level=level),
+        skill=brier_skill(evidence, level),
         floors=distance_floors(evidence),
     )
 
 
-def brier_skill(
-    y_true: Source,
-    scores: Scores | None = None,
-    *,
-    sample_weight: Values | None = None,
-    cluster: Values | None = None,
-    level: float = LEVEL,
-) -> Interval:
+def brier_skill(evidence: Rows, level: float = LEVEL) -> Interval:
     """Return 1 - B / U of the Brier score B and the score U of forecasting the share of each class.
 
-    Parameters as for `calib.bootstrap_interval`. The interval is by linearisation.
-
-    >>> brier_skill([1, 0, 0, 1], [0.9, 0.1, 0.5, 0.5]).estimate
-    0.48
+    The interval is by linearisation.
     """
-    evidence = single_rows(y_true, scores, sample_weight, cluster, "The skill")
     brier = bootstrap_interval(evidence, metric="brier", level=level).estimate
     true = np.bincount(evidence.labels, evidence.weights)
     share = true / true.sum()
@@ -409,15 +399,14 @@ def _weighted(values: np.ndarray, variance: np.ndarray, squared: np.ndarray) -> 
 
 
 def _reml(values: np.ndarray, variance: np.ndarray) -> float:
-    """Variance over centres by restricted maximum likelihood, with Fisher's scoring (Viechtbauer 2005)."""
-    squared = max(float(np.var(values, ddof=1) - variance.mean()), 0.0)
-    for _ in range(200):
+    """Variance over centres by restricted maximum likelihood (Viechtbauer 2005)."""
+
+    def slope(squared: float) -> float:
         weight = 1.0 / (variance + squared)
-        total, second = weight.sum(), float(weight @ weight)
+        total = weight.sum()
         away = weight * (values - weight @ values / total)
-        trace = total - second / total
-        square = second - 2.0 * (weight**3).sum() / total + (second / total) ** 2
-        before, squared = squared, max(squared + float(away @ away - trace) / square, 0.0)
-        if abs(squared - before) < 1e-12 + 1e-10 * squared:
-            break
-    return squared
+        return float(away @ away - total + weight @ weight / total)
+
+    if slope(0.0) <= 0.0:
+        return 0.0
+    return float(brentq(slope, 0.0, 3.0 * np.ptp(values) ** 2 + variance.max(), xtol=1e-14))

@@ -68,10 +68,7 @@ class SmoothedCurve(Result):
         return np.abs(self.frequency - self.score)
 
     def _quantile(self, share: float) -> float:
-        order = np.argsort(self._distance, kind="stable")
-        reached = np.cumsum(self.weight[order])
-        at = int(np.searchsorted(reached, share * reached[-1] * (1.0 - 1e-12)))
-        return float(self._distance[order[at]])
+        return float(np.quantile(self._distance, share, method="inverted_cdf", weights=self.weight))
 
     def steps(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the scores at which the frequency changes, and the last score, with their frequencies."""
