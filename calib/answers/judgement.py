@@ -52,7 +52,8 @@ class Estimated(Result):
     upper: float
 
 
-UNKNOWN = Estimated(float("nan"), 0.0, 1.0)
+#: Value and ends of what no label tells.
+UNKNOWN = float("nan"), 0.0, 1.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -158,34 +159,34 @@ class Judgement(Drawn):
     @property
     def sentence(self) -> str:
         """The true rate, agreement by verdict, and how rows were chosen."""
-        rates = self.rates
+        rates, names = self.rates, self.rates.verdict
         common = np.argsort(-rates.judge_rate, kind="stable")[:MOST_NAMED]
-        shown = np.flatnonzero(rates.verdict == self.main) if len(rates.verdict) == 2 else common
-        judged = ", ".join(f"{100 * rates.judge_rate[k]:.3g} % {rates.verdict[k]}" for k in shown)
-        words = f"The judge says {judged}."
+        shown = np.flatnonzero(names == self.main) if len(names) == 2 else common
+        said = [
+            f"The judge says {', '.join(f'{100 * rates.judge_rate[k]:.3g} % {names[k]}' for k in shown)}."
+        ]
         if not self.n_labelled:
-            return f"{words} No row is labelled by a person: label some to learn the truth."
+            return f"{said[0]} No row is labelled by a person: label some to learn the truth."
         if self.chosen_by == "otherwise":
             return (
-                f"{words} The true rate cannot be told: labelled rows were chosen by something that neither "
-                f"verdict nor confidence shows. Of the {self.n_labelled:,} labelled rows, people agree with "
-                f"{np.mean(self.rows.right):.1%}."
+                f"{said[0]} The true rate cannot be told: labelled rows were chosen by something that "
+                f"neither verdict nor confidence shows. Of the {self.n_labelled:,} labelled rows, people "
+                f"agree with {np.mean(self.rows.right):.1%}."
             )
-        named = {k: f" {rates.verdict[k]}" if len(shown) > 1 else "" for k in shown}
-        truly = ", ".join(_percents(rates.lower[k], rates.upper[k]) + name for k, name in named.items())
-        right = "; ".join(
-            f"{rates.verdict[k]} is right in {_percents(rates.agreement_lower[k], rates.agreement_upper[k])}"
+        truly = [_percents(rates.lower[k], rates.upper[k]) + f" {names[k]}" * (len(shown) > 1) for k in shown]
+        right = [
+            f"{names[k]} is right in {_percents(rates.agreement_lower[k], rates.agreement_upper[k])}"
             for k in common
             if rates.judge_rate[k] > 0.0
-        )
-        words += f" Truly {truly}. {right}. {self.n_labelled:,} of {self.n_rows:,} rows are labelled"
-        words += CHOICE_WORDS[self.chosen_by]
+        ]
+        labelled = f"{self.n_labelled:,} of {self.n_rows:,} rows are labelled{CHOICE_WORDS[self.chosen_by]}"
+        said += [f"Truly {', '.join(truly)}.", f"{'; '.join(right)}.", labelled]
         if unseen := float(self.cells.share[self.cells.n_labels == 0].sum()):
-            words += (
-                f" No row is labelled in cells with {unseen:.1%} of the rows; the intervals allow anything "
+            said.append(
+                f"No row is labelled in cells with {unseen:.1%} of the rows; the intervals allow anything "
+                "there."
             )
-            words += "there."
-        return words
+        return " ".join(said)
 
     def passing(self, accuracy: float = 0.9, *, alpha: float = 0.1) -> Passing:
         """Return which verdicts may pass without a person, by `calib.decide` for each verdict.
@@ -205,32 +206,30 @@ class Judgement(Drawn):
         """
         check_share(accuracy, "accuracy", 0.9)
         least = int(np.ceil(np.log(check_alpha(alpha)) / np.log(accuracy)))
-        rows, why, rule = self.rows, None, None
+        rows, rule, why = self.rows, None, ""
         said = rows.verdict[rows.row]
-        tried = np.flatnonzero(np.bincount(said, minlength=len(rows.names)) >= least)
+        tried = np.bincount(said, minlength=len(rows.names)) >= least
         if self.chosen_by in UNEQUAL:
             how = UNEQUAL[self.chosen_by]
             why = f"labelled rows were chosen {how}not at random among the rows of a verdict"
-        elif not len(tried):
+        elif not tried.any():
             why = f"no verdict has the {least:,} labelled rows that a promise needs at least"
         else:
             # Clusters are given or none: rows that share a rounded confidence are no copies.
-            labelled = rows.labelled_rows().with_cluster(rows.clusters.code[rows.row])
-            kept = labelled.take(np.isin(said, tried))
-            rule = decide(kept, accuracy=accuracy, by="class", promise="each", alpha=alpha)
+            labelled = rows.labelled_rows().with_cluster(rows.clusters.code[rows.row]).take(tried[said])
+            rule = decide(labelled, accuracy=accuracy, by="class", promise="each", alpha=alpha)
         if rule is None or rule.guarantee is None:
             words = f"No verdict has an accuracy of {accuracy:.4g} that these labels can promise."
             words = f"Nothing is promised: {why}." if why else words
             return Passing(accuracy, 0.0, None, np.zeros(self.n_rows, dtype=bool), {}, words)
         score = np.ones(self.n_rows) if rows.confidence is None else rows.confidence
         accepted = score >= rule.thresholds[rows.verdict]
-        share = float(accepted.mean())
         named = zip(rows.names, rule.thresholds.tolist(), strict=True)
         found = {name: threshold for name, threshold in named if np.isfinite(threshold)}
-        limited = [f"{name} from {100 * threshold:.3g} %" for name, threshold in found.items()]
-        passing = ", ".join(found if rows.confidence is None else limited)
-        words = f"{share:.1%} of all rows may pass ({passing}). {rule.guarantee}"
-        return Passing(accuracy, share, rule, accepted, found, words)
+        limits = "{}" if rows.confidence is None else "{} from {:.3g} %"
+        passing = ", ".join(limits.format(name, 100 * threshold) for name, threshold in found.items())
+        words = f"{accepted.mean():.1%} of all rows may pass ({passing}). {rule.guarantee}"
+        return Passing(accuracy, float(accepted.mean()), rule, accepted, found, words)
 
     def next_rows(self, k: int, *, random_state: int = RANDOM_STATE) -> LabelPlan:
         """Return which k rows to label next.
@@ -298,9 +297,9 @@ class Judgement(Drawn):
     def _width(self, extra: np.ndarray) -> float:
         """Return the expected width of the interval of the main class with further labels."""
         strata, n = self._strata, self.cells.n_labels + extra
-        share = np.where(n > 0, self._main_share, np.nan)
-        found = strata.combined(share, n * strata.worth(self._main_votes), strata.share)
-        return found.upper - found.lower
+        effective = n * strata.worth(self._main_votes, strata.share)
+        _, lower, upper = strata.combined(np.where(n > 0, self._main_share, np.nan), effective, strata.share)
+        return upper - lower
 
 
 def judge(
@@ -379,29 +378,27 @@ def judge(
         )
     if chosen == "random":
         chosen = rows.chosen_by()
-    strata = _Strata(rows, alpha, chosen)
-    unknown = chosen == "otherwise" or not len(rows.row)
-    agreement, kappa, ac1 = UNKNOWN, UNKNOWN, UNKNOWN
-    if not unknown:
-        agreement, (kappa, ac1) = strata.mean(rows.right), _chance_corrected(strata)
-    main, rates, cells = _main_class(rows), _rates(strata, unknown), _cells(strata)
-    size = rows.n_rows, len(rows.row)
-    return Judgement(*size, chosen, main, rates, cells, agreement, kappa, ac1, alpha, rows)
+    strata, n_labelled = _Strata(rows, alpha, chosen), len(rows.row)
+    known = n_labelled > 0 and chosen != "otherwise"
+    corrected = _chance_corrected(strata).tolist() if known else (UNKNOWN, UNKNOWN)
+    agreement, kappa, ac1 = (Estimated(*numbers) for numbers in (strata.mean(rows.right), *corrected))
+    about = rows.n_rows, n_labelled, chosen, _main_class(rows), _rates(strata), _cells(strata)
+    return Judgement(*about, agreement, kappa, ac1, alpha, rows)
 
 
 class _Strata:
-    """Cells of judged rows, and estimates from them."""
+    """Cells of judged rows, and estimates from them: a value and the ends of its interval."""
 
     def __init__(self, rows: JudgedRows, alpha: float, chosen_by: ChosenBy) -> None:
-        self.rows, self.alpha = rows, alpha
+        self.rows, self.alpha, self.chosen_by = rows, alpha, chosen_by
         self.count = np.bincount(rows.cell)
         self.share = self.count / rows.n_rows
         self.cell = rows.cell[rows.row]
         self.verdict = rows.verdict[np.unique(rows.cell, return_index=True)[1]]  # of each cell
         self.each = rows.balanced() if chosen_by == "confidence" else rows.weight
         self.weight = self.sums(self.each)
-        with np.errstate(invalid="ignore", divide="ignore"):  # labels that equally weighted labels are worth
-            self.effective = np.nan_to_num(self.weight**2 / self.sums(self.each**2))
+        #: Labels of equal weight that the labels of each cell are worth
+        self.effective = np.nan_to_num(self.weight / self.means(self.each))
 
     def sums(self, values: np.ndarray) -> np.ndarray:
         return np.bincount(self.cell, values, len(self.count))
@@ -411,57 +408,49 @@ class _Strata:
         with np.errstate(invalid="ignore"):
             return self.sums(self.each * values) / self.weight
 
-    def worth(self, values: np.ndarray, share: np.ndarray | None = None) -> float:
+    def worth(self, values: np.ndarray, share: np.ndarray) -> float:
         """Return how many independent labels a label of clusters is worth, for the mean of values."""
         clusters = self.rows.clusters.take(self.rows.row)
         if clusters.independent or not len(values):
             return 1.0
-        share = self.share if share is None else share
         scale = (share / np.maximum(self.weight, 1e-300))[self.cell] * self.each
         away = scale * (values - self.means(values)[self.cell])
         sums, alone = clusters.sums(away), float(away @ away)
         fitted = int(np.count_nonzero(self.weight[share > 0.0]))  # residuals of cells sum to 0
-        if alone <= 0.0:
-            worth, even = clusters.n_clusters / len(values), float(clusters.n_clusters)
-        else:
+        worth, even = clusters.n_clusters / len(values), float(clusters.n_clusters)
+        if alone > 0.0:
             lost = clusters.n_clusters / max(clusters.n_clusters - fitted, 1)
             worth = min(alone / max(lost * float(sums @ sums), 1e-300), 1.0)
             even = even_clusters_of(sums, away, clusters.code)
-        even = max(even - fitted + 1.0, 2.0)
-        return worth * float(few_clusters_factor(even, self.alpha))
+        return worth * float(few_clusters_factor(max(even - fitted + 1.0, 2.0), self.alpha))
 
-    def mean(self, values: np.ndarray, inside: np.ndarray | None = None) -> Estimated:
-        """Return the mean of (m,) values in [0, 1] over the rows of the cells inside, with its interval."""
-        share = self.share if inside is None else np.where(inside, self.share, 0.0)
-        share = share / share.sum()
+    def mean(self, values: np.ndarray, inside: np.ndarray | bool = True) -> tuple[float, float, float]:
+        """Estimate the mean of (m,) values in [0, 1] over the rows of the cells inside."""
+        share = np.where(inside, self.share, 0.0)
+        if self.chosen_by == "otherwise":
+            return UNKNOWN
         return self.combined(self.means(values), self.effective * self.worth(values, share), share)
 
-    def combined(self, mean: np.ndarray, rows: np.ndarray, share: np.ndarray) -> Estimated:
-        """Combine the means of cells, each of effective rows; NaN is any number in [0, 1]."""
-        known = ~np.isnan(mean)
-        if not share[known].any():
-            return UNKNOWN
-        usual = float(share[known] @ mean[known] / share[known].sum())
-        filled = np.where(known, mean, usual)
-        low, high = jeffreys_limits(filled * rows, rows, self.alpha)
-        value = float(share @ filled)
-        sampling = float(ndtri(self.alpha / 2.0)) ** 2 * self._sampling(filled - value, share > 0.0)
-        below, above = (
-            np.sqrt(float(np.where(known, share * (filled - end), 0.0) @ (share * (filled - end))) + sampling)
-            for end in (low, high)
-        )
-        unseen = float(share[~known].sum())
-        seen = float(share[known] @ mean[known])
-        return Estimated(value, max(seen - below, 0.0), min(seen + unseen + above, 1.0))
+    def combined(self, mean: np.ndarray, rows: np.ndarray, share: np.ndarray) -> tuple[float, float, float]:
+        """Combine the means of cells, each of effective rows; NaN is any number in [0, 1].
 
-    def _sampling(self, away: np.ndarray, inside: np.ndarray) -> float:
-        """Return the variance that the cells' shares of rows have, as a sample of all rows."""
-        n = float(self.count[inside].sum())
-        clusters = self.rows.clusters
-        if clusters.independent:
-            return float(self.count[inside] @ away[inside] ** 2) / n**2
-        sums = clusters.sums(np.where(inside, away, 0.0)[self.rows.cell])
-        return clusters.variance_factor * float(sums @ sums) / n**2
+        The cells' shares of the rows vary, as a sample of all rows.
+        """
+        inside, known = share > 0.0, ~np.isnan(mean)
+        if not (inside & known).any():
+            return UNKNOWN
+        share = share / share.sum()
+        seen, part = float(share[known] @ mean[known]), float(share[known].sum())
+        filled = np.where(known, mean, seen / part)
+        value, clusters = float(share @ filled), self.rows.clusters
+        away = clusters.sums(np.where(inside, filled - value, 0.0)[self.rows.cell])
+        z = float(ndtri(self.alpha / 2.0)) / float(self.count[inside].sum())
+        sampling = z**2 * clusters.variance_factor * float(away @ away)
+        below, above = (
+            np.sqrt(float(np.sum(np.where(known, share * (filled - end), 0.0) ** 2)) + sampling)
+            for end in jeffreys_limits(filled * rows, rows, self.alpha)
+        )
+        return value, max(seen - below, 0.0), min(seen + 1.0 - part + above, 1.0)
 
 
 def _main_class(rows: JudgedRows) -> str:
@@ -472,63 +461,53 @@ def _main_class(rows: JudgedRows) -> str:
     return rows.names[int(np.bincount(rows.verdict).argmax())]
 
 
-def _rates(strata: _Strata, unknown: bool) -> ClassRates:
+def _rates(strata: _Strata) -> ClassRates:
     rows, n_classes = strata.rows, len(strata.rows.names)
-    rates, agreement = [UNKNOWN] * n_classes, [UNKNOWN] * n_classes
-    for k in range(0 if unknown else n_classes):
-        rates[k] = strata.mean(rows.votes[:, k])
-        if (inside := strata.verdict == k).any():
-            agreement[k] = strata.mean(rows.right, inside)
+    rate, low, high = np.array([strata.mean(votes) for votes in rows.votes.T]).T
+    inside = strata.verdict == np.arange(n_classes)[:, None]
+    right, least, most = np.array([strata.mean(rows.right, cells) for cells in inside]).T
     judge_rate = np.bincount(rows.verdict, minlength=n_classes) / rows.n_rows
     labelled_rate = rows.votes.mean(axis=0) if len(rows.row) else np.full(n_classes, np.nan)
     n_labels = np.bincount(rows.verdict[rows.row], minlength=n_classes)
     names = np.array(rows.names, dtype=object)
-    rate, low, high = _columns(rates)
-    right, least, most = _columns(agreement)
     return ClassRates(names, rate, low, high, judge_rate, labelled_rate, n_labels, right, least, most)
 
 
-def _columns(numbers: list[Estimated]) -> np.ndarray:
-    return np.array([[number.value, number.lower, number.upper] for number in numbers]).T
-
-
 def _cells(strata: _Strata) -> JudgeCells:
-    rows, n_cells = strata.rows, len(strata.count)
-    agreement = strata.means(rows.right)
-    effective = strata.effective * strata.worth(rows.right)
+    rows, agreement = strata.rows, strata.means(strata.rows.right)
+    effective = strata.effective * strata.worth(rows.right, strata.share)
     lower, upper = jeffreys_limits(np.nan_to_num(agreement) * effective, effective, strata.alpha)
-    least, most, mean = np.full((3, n_cells), np.nan)
-    if rows.confidence is not None:
-        grouped = pd.Series(rows.confidence.astype(np.float64)).groupby(rows.cell)
-        least, most, mean = np.stack([grouped.min(), grouped.max(), grouped.mean()])
+    confidence = np.full(rows.n_rows, np.nan) if rows.confidence is None else rows.confidence
+    grouped = pd.Series(confidence, dtype=np.float64).groupby(rows.cell)
+    least, most, mean = np.stack([grouped.min(), grouped.max(), grouped.mean()])
     said = np.array(rows.names, dtype=object)[strata.verdict]
-    n_rows, share, n_labels = strata.count, strata.share, np.bincount(strata.cell, minlength=n_cells)
-    return JudgeCells(said, least, most, mean, n_rows, share, n_labels, agreement, lower, upper)
+    n_labels = np.bincount(strata.cell, minlength=len(said))
+    sizes = strata.count, strata.share, n_labels
+    return JudgeCells(said, least, most, mean, *sizes, agreement, lower, upper)
 
 
-def _chance_corrected(strata: _Strata) -> tuple[Estimated, Estimated]:
-    """Return Cohen's kappa and Gwet's AC1, with quantiles of draws of the verdicts' labels.
+def _chance_corrected(strata: _Strata) -> np.ndarray:
+    """Return Cohen's kappa and Gwet's AC1, (2, 3), with quantiles of draws of the verdicts' labels.
 
     Labelled cells of a verdict are pooled, as labels of the same variance: the prior of each would add up.
     """
     rows, n_classes = strata.rows, len(strata.rows.names)
     known = strata.weight > 0.0
     pool = np.where(known, strata.verdict, n_classes + np.arange(len(known)))
-    pool = np.unique(pool, return_inverse=True)[1]
-    share, count = np.bincount(pool, strata.share), np.bincount(pool, strata.count)
-    by_class = np.stack([np.nan_to_num(strata.means(each)) for each in rows.votes.T])
-    mean = np.stack([np.bincount(pool, strata.share * each) / share for each in by_class], axis=1)
-    seen = np.bincount(pool, known) > 0.0
-    mean = np.where(seen[:, None], mean, share[seen] @ mean[seen] / share[seen].sum())
-    variance = np.bincount(
-        pool, np.where(known, strata.share**2 / np.where(known, strata.effective, 1.0), 0.0)
-    )
-    effective = np.where(seen, share**2 / np.maximum(variance, 1e-300), 0.0) * strata.worth(rows.right)
-    judged = np.zeros((len(share), n_classes))
-    judged[pool, strata.verdict] = 1.0
-    generator = np.random.default_rng(RANDOM_STATE)
+    _, first, pool = np.unique(pool, return_index=True, return_inverse=True)
+    judged = np.eye(n_classes)[strata.verdict[first]]
+
+    def pooled(values: np.ndarray) -> np.ndarray:
+        return np.bincount(pool, values)
+
+    share, count, seen = pooled(strata.share), pooled(strata.count), pooled(known) > 0.0
+    means = [pooled(strata.share * np.nan_to_num(strata.means(each))) / share for each in rows.votes.T]
+    mean = np.stack(means, axis=1)
+    mean[~seen] = share[seen] @ mean[seen] / share[seen].sum()
+    variance = pooled(known * strata.share**2 / np.maximum(strata.effective, 1e-300))
+    effective = seen * share**2 / np.maximum(variance, 1e-300) * strata.worth(rows.right, strata.share)
     shape = mean * effective[:, None] + 1.0 / n_classes
-    found = []
+    generator, found = np.random.default_rng(RANDOM_STATE), []
     for _ in range(DRAWS // 100):  # in blocks, for many cells of many classes
         drawn = generator.standard_gamma(shape, (100, *shape.shape))
         drawn /= np.maximum(drawn.sum(axis=2, keepdims=True), 1e-300)
@@ -537,8 +516,7 @@ def _chance_corrected(strata: _Strata) -> tuple[Estimated, Estimated]:
         found.append(_both(drawn, shares, judged))
     levels = strata.alpha / 2.0, 1.0 - strata.alpha / 2.0
     ends = np.quantile(np.concatenate(found, axis=1), levels, axis=1)
-    kappa, ac1 = np.concatenate([_both(mean[None], share[None], judged), ends.T], axis=1)
-    return Estimated(*kappa.tolist()), Estimated(*ac1.tolist())
+    return np.concatenate([_both(mean[None], share[None], judged), ends.T], axis=1)
 
 
 def _both(mean: np.ndarray, share: np.ndarray, judged: np.ndarray) -> np.ndarray:
@@ -555,20 +533,17 @@ def _filled(now: np.ndarray, left: np.ndarray, wanted: np.ndarray, k: int) -> np
     """Distribute k further labels, at most `left` each, so that all are about in proportion to `wanted`."""
 
     def further(level: float) -> np.ndarray:
-        return np.minimum(np.maximum(level * wanted - now, 0.0), left)
+        return np.clip(level * wanted - now, 0.0, left)
 
     low, high = 0.0, 1.0
-    while further(high).sum() < k and high < 1e18:
+    while further(high).sum() < k:
         high *= 2.0
     for _ in range(100):
         middle = (low + high) / 2.0
         low, high = (middle, high) if further(middle).sum() < k else (low, middle)
     exact = further(high)
     extra = np.floor(exact).astype(np.int64)
-    for c in np.argsort(-(exact - extra), kind="stable")[: max(k - int(extra.sum()), 0)]:
-        extra[c] += extra[c] < left[c]
-    for c in np.argsort(-(left - extra), kind="stable"):  # cells that are not wanted hold the rest
-        extra[c] += min(max(k - int(extra.sum()), 0), int(left[c] - extra[c]))
+    extra[np.argsort(extra - exact, kind="stable")[: k - int(extra.sum())]] += 1
     return extra
 
 

@@ -9,7 +9,6 @@ explains is always a cell of its own: rows like it were chosen to be labelled, o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -91,19 +90,18 @@ class JudgedRows:
                 f"every row needs a verdict; {len(silent):,} of {n:,} rows have none"
                 + (f", the first is row {silent[0]}. Leave them out" if silent else "")
             )
-        said = answers.argmax(axis=1)
         if repeats > 1:
             confidence = answers.max(axis=1) / answers.sum(axis=1)
-        row = np.flatnonzero(labels.any(axis=1))
-        votes = labels[row] / labels[row].sum(axis=1, keepdims=True)
         score = None if confidence is None else as_scores(confidence, ndim=1, what="confidence")
         if score is not None:
             check_shape(score.shape, n, "confidence must hold one number per row")
+        row = np.flatnonzero(labels.any(axis=1))
+        votes = labels[row] / labels[row].sum(axis=1, keepdims=True)
         if labelled_by is not None:
             _refuse_models(np.asarray(plain(labelled_by), dtype=object), n, row)
         each = np.ones(len(row)) if weight is None else _weights(weight, n, row)
         clusters = Clusters.of(None if cluster is None else as_clusters(cluster, n), n)
-        return cls(names, said, score, row, votes, each, weight is not None, clusters)
+        return cls(names, answers.argmax(axis=1), score, row, votes, each, weight is not None, clusters)
 
     @property
     def n_rows(self) -> int:
@@ -141,31 +139,15 @@ class JudgedRows:
         return self.weight * np.bincount(part)[own] / np.bincount(own)[own]
 
     def _cells(self, least: int) -> np.ndarray:
+        score = np.zeros(self.n_rows) if self.confidence is None else self.confidence
+        order = np.lexsort((score, self.verdict))
+        ends = np.cumsum(np.unique(self.verdict, return_counts=True)[1])
+        sizes: list[int] = []
+        for rows in np.split(order, ends[:-1]):
+            sizes += _sizes(score[rows], self.labelled[rows], least)
         cell = np.empty(self.n_rows, dtype=np.int64)
-        n_cells = 0
-        for code in range(len(self.names)):
-            rows = np.flatnonzero(self.verdict == code)
-            if self.confidence is not None:
-                rows = rows[np.argsort(self.confidence[rows], kind="stable")]
-            for part in self._ranges(rows, least) if len(rows) else ():
-                cell[part] = n_cells
-                n_cells += 1
+        cell[order] = np.repeat(np.arange(len(sizes)), sizes)
         return cell
-
-    def _ranges(self, rows: np.ndarray, least: int, depth: int = 0) -> Iterator[np.ndarray]:
-        """Divide rows in the order of their confidence into ranges whose halves hold `least` labels."""
-        cut = 0 if self.confidence is None else _middle(self.confidence[rows])
-        halves = rows[:cut], rows[cut:]
-        labels = [int(self.labelled[half].sum()) for half in halves]
-        enough = depth < HALVINGS and min(labels) >= least
-        if not enough and depth < UNEQUAL_HALVINGS and cut:
-            chances = (bdtr(labels[half], sum(labels), len(halves[half]) / len(rows)) for half in (0, 1))
-            enough = min(chances) < IMPROBABLE
-        if not (cut and enough):
-            yield rows
-            return
-        for half in halves:
-            yield from self._ranges(half, least, depth + 1)
 
     def chosen_by(self) -> ChosenBy:
         """Return what the choice of labelled rows depends on: "verdict", "confidence", or else "random".
@@ -177,21 +159,34 @@ class JudgedRows:
         if m in (0, n):
             return "random"
         worth = self.clusters.n_among(self.row) / m  # labelled clusters whole: each counts once
-        of_verdict = np.bincount(self.verdict)
-        seen = np.bincount(self.verdict[self.row], minlength=len(of_verdict))
-        expected = m / n * of_verdict
-        chosen = float(((seen - expected) ** 2 / np.maximum(expected * (1.0 - m / n), 1e-300)).sum()) * worth
-        if chdtrc(max(np.count_nonzero(of_verdict) - 1, 1), chosen) < IMPROBABLE:
+        _, said, rows = np.unique(self.verdict, return_inverse=True, return_counts=True)
+        seen, expected = np.bincount(said[self.row], minlength=len(rows)), m / n * rows
+        distance = float(((seen - expected) ** 2 / (expected * (1.0 - m / n))).sum())
+        if chdtrc(max(len(rows) - 1, 1), distance * worth) < IMPROBABLE:
             return "verdict"
         if self.confidence is None:
             return "random"
-        score = self.confidence.astype(np.float64)
-        mean = np.bincount(self.verdict, score) / np.maximum(of_verdict, 1)
-        away = score - mean[self.verdict]
-        spread = np.bincount(self.verdict, away**2) / np.maximum(of_verdict - 1, 1)
-        variance = float(((1.0 - seen / np.maximum(of_verdict, 1)) * spread * seen).sum())
-        z = abs(float(away[self.row].sum())) / np.sqrt(variance) * np.sqrt(worth) if variance > 0.0 else 0.0
+        score = pd.Series(self.confidence, dtype=np.float64)
+        by_verdict = score.groupby(said)
+        away = float((score - by_verdict.transform("mean"))[self.row].sum())
+        variance = float(np.nansum((1.0 - seen / rows) * seen * by_verdict.var()))
+        z = abs(away) * np.sqrt(worth / variance) if variance > 0.0 else 0.0
         return "confidence" if 2.0 * ndtr(-z) < IMPROBABLE else "random"
+
+
+def _sizes(score: np.ndarray, labelled: np.ndarray, least: int, depth: int = 0) -> list[int]:
+    """Divide rows, by ascending score, into ranges whose halves hold `least` labels; return their lengths."""
+    cut = _middle(score)
+    halves = slice(cut), slice(cut, None)
+    labels = [int(labelled[half].sum()) for half in halves]
+    enough = depth < HALVINGS and min(labels) >= least
+    if not enough and cut and depth < UNEQUAL_HALVINGS:
+        share = cut / len(score)
+        chances = bdtr(labels, sum(labels), [share, 1.0 - share])
+        enough = bool(min(chances) < IMPROBABLE)
+    if not enough:
+        return [len(score)]
+    return [size for half in halves for size in _sizes(score[half], labelled[half], least, depth + 1)]
 
 
 def _middle(values: np.ndarray) -> int:
@@ -238,20 +233,21 @@ def _text(value: Any) -> str:
 def _weights(weight: Values, n: int, row: np.ndarray) -> np.ndarray:
     each = np.asarray(plain(weight), dtype=np.float64)
     check_shape(each.shape, n, "weight must hold one number per row")
-    wrong = row[~(np.isfinite(each[row]) & (each[row] > 0.0))]
+    each = each[row]
+    wrong = np.flatnonzero(~(np.isfinite(each) & (each > 0.0)))
     if len(wrong):
         raise InputError(
             f"weight must be above 0 in every labelled row (1 / its chance to be labelled); got "
-            f"{each[wrong[0]]:g} in row {wrong[0]}"
+            f"{each[wrong[0]]:g} in row {row[wrong[0]]}"
         )
-    return each[row]
+    return each
 
 
 def _refuse_models(labelled_by: np.ndarray, n: int, row: np.ndarray) -> None:
     check_shape(labelled_by.shape, n, "labelled_by must hold one name per row")
-    for name in dict.fromkeys(map(str, labelled_by[row].tolist())):
-        if _MODELS.search(name):
-            raise InputError(
-                f"labelled_by names {name!r}, which is a model: its labels say nothing "
-                "about people. Blank the labels that no person gave"
-            )
+    model = next(filter(_MODELS.search, map(str, labelled_by[row])), None)
+    if model is not None:
+        raise InputError(
+            f"labelled_by names {model!r}, which is a model: its labels say nothing "
+            "about people. Blank the labels that no person gave"
+        )
