@@ -6,6 +6,7 @@ finest, at which the most probable group reaches the level's threshold; a person
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from typing import Any
@@ -133,18 +134,17 @@ def coarsen(
     thresholds = np.full(len(levels), np.inf)
     asked = LevelRule(levels, names, thresholds, accuracy, check_alpha(alpha), None)
     left = np.ones(evidence.n_samples, dtype=bool)
-    found, reasons, dependence = [], [], None
+    found, unpromised, dependence = [], None, None
     for place, (code, top, confidence) in enumerate(asked.claims(score_matrix(evidence.predictions))):
-        rows, answered = np.flatnonzero(left), (0, 0, np.nan, 0.0, 1.0)
-        if len(rows):
-            part = evidence.take(rows)
-            right = code[evidence.labels[rows]] == top[rows]
-            answers = ConfidencePrediction(confidence[rows], right, **part.predictions.carried)
+        answered = 0, 0, np.nan, 0.0, 1.0
+        if left.any():
+            part = evidence.take(np.flatnonzero(left))
+            right = code[evidence.labels[left]] == top[left]
+            answers = ConfidencePrediction(confidence[left], right, **part.predictions.carried)
             rule = decide(
                 part.of_scores(answers), accuracy=accuracy, alpha=alpha, choices=len(levels), overlap=overlap
             )
-            reasons += [rule.unpromised] if rule.unpromised is not None else []
-            dependence = dependence or rule.dependence
+            unpromised, dependence = unpromised or rule.unpromised, dependence or rule.dependence
             if rule.guarantee is not None:
                 thresholds[place], effect = rule.thresholds[0], rule.effect
                 answered = effect.n_accepted, effect.n_wrong, effect.accuracy, effect.lower, effect.upper
@@ -154,15 +154,9 @@ def coarsen(
         f"With probability {1 - alpha:.3g} at least {accuracy:.4g} of the answers at each level are right, "
         "among new rows from the same source."
     )
-    by_level: dict[str, Any] = dict(zip(COLUMNS, map(np.array, zip(*found, strict=True)), strict=True))
-    promised = bool(np.isfinite(thresholds).any())
-    return Coarsening(
-        **{**vars(asked), "guarantee": guarantee if promised else None},
-        n_samples=evidence.n_samples,
-        **by_level,
-        unpromised=reasons[0] if reasons else None,
-        dependence=dependence,
-    )
+    chosen: dict[str, Any] = dict(zip(COLUMNS, map(np.array, zip(*found, strict=True)), strict=True))
+    chosen |= {**vars(asked), "guarantee": guarantee if np.isfinite(thresholds).any() else None}
+    return Coarsening(**chosen, n_samples=len(left), unpromised=unpromised, dependence=dependence)
 
 
 def _hierarchy(tree: Any, classes: tuple[str, ...]) -> _Hierarchy:
@@ -176,30 +170,30 @@ def _hierarchy(tree: Any, classes: tuple[str, ...]) -> _Hierarchy:
             f"tree must be a table, or hold a path for each of {len(classes):,} classes; got {n_paths:,}"
         )
     parts = [[name.strip() for name in str(path).split(SEPARATOR)] for path in paths]
+    depth = len(parts[0])
     for path, names in zip(paths, parts, strict=True):
-        if len(names) != len(parts[0]) or len(names) == 1:
+        if len(names) != depth or depth == 1:
             what = "class names are no paths" if tree is None else "paths must have equally many names"
             raise InputError(
-                f"{what}, at least 2 and joined by {SEPARATOR!r}: {str(paths[0])[:60]!r} has {len(parts[0])}"
-                f", {str(path)[:60]!r} has {len(names)}. Pass tree as a table with a column for each level"
+                f"{what}, at least 2 and joined by {SEPARATOR!r}: {str(paths[0])[:60]!r} has {depth}, "
+                f"{str(path)[:60]!r} has {len(names)}. Pass tree as a table with a column for each level"
             )
-    depth = len(parts[0])
     return tuple(f"level {depth - k}" for k in range(depth)), tuple(zip(*parts, strict=True))[::-1]
 
 
 def _table_levels(table: pd.DataFrame, classes: tuple[str, ...]) -> _Hierarchy:
     both = list(table), list(table)[::-1]
-    columns = max(both, key=lambda columns: len(set(classes) & set(table[columns[0]])))
+    columns = max(both, key=lambda names: len(set(classes) & set(table[names[0]])))
     held = table[columns[0]]
-    if len(columns) < 2 or not set(classes) <= set(held) or held.duplicated().any():
-        missing = [name for name in classes if name not in set(held)][:3]
+    missing = [name for name in classes if name not in set(held)][:3]
+    if len(columns) < 2 or missing or held.duplicated().any():
         raise InputError(
             "tree must have each class once in its first or last column, and a column for each other level; "
             + (f"it lacks {', '.join(map(repr, missing))}" if missing else "a class is there twice, or alone")
             + ". `class_names` of calib.Predictions names classes"
         )
-    table = table.set_index(columns[0], drop=False).loc[list(classes)].reset_index(drop=True)
-    for fine, coarse in zip(columns[:-1], columns[1:], strict=True):
+    table = table.set_index(columns[0], drop=False).loc[list(classes)]
+    for fine, coarse in itertools.pairwise(columns):
         pairs = table[[fine, coarse]].drop_duplicates()
         if twice := pairs[fine][pairs[fine].duplicated()].tolist():
             raise InputError(

@@ -152,14 +152,14 @@ class LevelRule(Result):
         proba = score_matrix(scores, "proba")
         if proba.shape[1] != len(self.tree[0]):
             raise InputError(f"the rule is for {len(self.tree[0])} classes; got {proba.shape[1]}")
-        level = np.full(len(proba), -1)
+        level, chosen = np.full(len(proba), -1), np.zeros(len(proba))
         answer = np.full(len(proba), None, dtype=object)
-        chosen = np.zeros(len(proba))
         for place, (code, top, confidence) in enumerate(self.claims(proba)):
             names = np.array(self.tree[place], dtype=object)[np.unique(code, return_index=True)[1]]
-            mine = (level < 0) & (confidence >= self.thresholds[place])
+            left = level < 0
+            chosen = np.where(left, confidence, chosen)
+            mine = left & (confidence >= self.thresholds[place])
             level[mine], answer[mine] = place, names[top[mine]]
-            chosen = np.where(mine | (level < 0), confidence, chosen)
         return LevelAnswers(level, answer, chosen)
 
     def carried_by(self, calibrator: BaseEstimator) -> Any:

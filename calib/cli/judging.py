@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
@@ -61,20 +60,25 @@ def judge(options: Namespace) -> Output[JudgeData]:
         raise InputError("--output writes rows to label; add --plan with how many")
     found, read = read_judgement(options)
     passing, cells = found.passing(options.accuracy), found.cells.frame().assign(cell=found.cells.names)
-    parts = [f"read: {read.words}\n{found.sentence}", _table(found.frame()), _table(cells[CELLS])]
-    parts += [_scores(found), passing.sentence]
-    data: dict[str, Any] = {}
+    scores = {"agreement": found.agreement, "Cohen's kappa": found.kappa, "Gwet's AC1": found.ac1}
+    interval = f"{100 * (1 - found.alpha):.3g} % interval"
+    lines = [f"read: {read.words}", found.sentence, "", *_table(found.frame()), "", *_table(cells[CELLS]), ""]
+    lines += [
+        f"{name:<14} {with_interval(number.value, number.lower, number.upper, interval, least=3)}"
+        for name, number in scores.items()
+    ]
+    lines += ["kappa is low if one class is rare, however often people agree", "", passing.sentence]
+    data = JudgeData(str(options.file), found, passing, passing.sentence)
     if options.plan:
         plan = found.next_rows(options.plan, random_state=options.random_state)
-        parts += [f"{plan.sentence} Label these next:", _table(plan.frame())]
+        lines += ["", f"{plan.sentence} Label these next:", "", *_table(plan.frame())]
         by_cell = dict(zip(plan.cell.tolist(), plan.n_next.tolist(), strict=True))
         rows = read.rows[plan.rows].tolist()
-        data = {"rows": rows, "plan": by_cell, "width_after": plan.width_after}
+        data = replace(data, rows=rows, plan=by_cell, width_after=plan.width_after)
         if options.output:
-            deliver(options.output, write_csv(pd.DataFrame(read.columns).convert_dtypes().iloc[plan.rows]))
-            parts.append(f"wrote {options.output}")
-    printed = JudgeData(str(options.file), found, passing, passing.sentence, **data)
-    return Output("\n\n".join(parts), printed)
+            table = pd.DataFrame(read.columns).convert_dtypes().iloc[plan.rows]
+            lines += ["", deliver(options.output, write_csv(table))]
+    return Output("\n".join(lines), data)
 
 
 @dataclass(frozen=True)
@@ -95,23 +99,12 @@ def coarsen(options: Namespace) -> Output[CoarsenData]:
     rule = choose_levels(
         found.evidence, tree=tree, accuracy=options.accuracy, alpha=options.alpha, overlap=found.used
     )
-    lines = [*found.notes, rule.sentence, "", _table(rule.frame())]
+    lines = [*found.notes, rule.sentence, "", *_table(rule.frame())]
     if options.output:
-        deliver(options.output, dumps(rule.carried_by(found.calibrator)))
-        lines.append(f"wrote {options.output}")
+        lines.append(deliver(options.output, dumps(rule.carried_by(found.calibrator))))
     levels = [{str(name): cell for name, cell in row.items()} for row in rule.frame().to_dict("records")]
     return Output("\n".join(lines), CoarsenData(str(options.file), rule, levels))
 
 
-def _scores(found: Judgement) -> str:
-    names = {"agreement": found.agreement, "Cohen's kappa": found.kappa, "Gwet's AC1": found.ac1}
-    interval = f"{100 * (1 - found.alpha):.3g} % interval"
-    lines = [
-        f"{name:<14} {with_interval(number.value, number.lower, number.upper, interval, least=3)}"
-        for name, number in names.items()
-    ]
-    return "\n".join([*lines, "kappa is low if one class is rare, however often people agree"])
-
-
-def _table(frame: pd.DataFrame) -> str:
-    return "\n".join(table_lines(frame, float_format=lambda value: f"{value:.3f}", na_rep="-"))
+def _table(frame: pd.DataFrame) -> list[str]:
+    return table_lines(frame, float_format="{:.3f}".format, na_rep="-")
