@@ -34,7 +34,7 @@ DRAWS = 4_000
 MOST_NAMED, DASH = 3, "\u2013"
 #: How labelled rows were chosen, in words.
 CHOICE_WORDS = {
-    "random": ", at random as far as verdict and confidence show.",
+    "random": ", at random as far as {} show.",
     "verdict": ", chosen by verdict; the cells account for it.",
     "confidence": ", chosen by confidence; the cells account for it.",
     "weight": " with known chances.",
@@ -159,9 +159,10 @@ class Judgement(Drawn):
     @property
     def sentence(self) -> str:
         """The true rate, agreement by verdict, and how rows were chosen."""
-        rates, names = self.rates, self.rates.verdict
+        rates = self.rates
+        names = [f"'{name}'" if name[:1].isdigit() else name for name in rates.verdict]
         common = np.argsort(-rates.judge_rate, kind="stable")[:MOST_NAMED]
-        shown = np.flatnonzero(names == self.main) if len(names) == 2 else common
+        shown = np.flatnonzero(rates.verdict == self.main) if len(names) == 2 else common
         said = [
             f"The judge says {', '.join(f'{100 * rates.judge_rate[k]:.3g} % {names[k]}' for k in shown)}."
         ]
@@ -179,7 +180,11 @@ class Judgement(Drawn):
             for k in common
             if rates.judge_rate[k] > 0.0
         ]
-        labelled = f"{self.n_labelled:,} of {self.n_rows:,} rows are labelled{CHOICE_WORDS[self.chosen_by]}"
+        seen = "the verdicts" if self.rows.confidence is None else "verdict and confidence"
+        labelled = f"{self.n_labelled:,} of {self.n_rows:,} rows are labelled"
+        labelled += CHOICE_WORDS[self.chosen_by].format(seen)
+        if self.n_labelled == self.n_rows:
+            labelled = f"All {self.n_rows:,} rows are labelled."
         said += [f"Truly {', '.join(truly)}.", f"{'; '.join(right)}.", labelled]
         if unseen := float(self.cells.share[self.cells.n_labels == 0].sum()):
             said.append(
@@ -220,6 +225,8 @@ class Judgement(Drawn):
             rule = decide(labelled, accuracy=accuracy, by="class", promise="each", alpha=alpha)
         if rule is None or rule.guarantee is None:
             words = f"No verdict has an accuracy of {accuracy:.4g} that these labels can promise."
+            if rule is not None and rule.n_clusters is None and 0 < (rule.needed or 0) <= self.n_rows:
+                words += f" It takes at least {rule.needed:,} labels, if the same share of verdicts is right."
             words = f"Nothing is promised: {why}." if why else words
             return Passing(accuracy, 0.0, None, np.zeros(self.n_rows, dtype=bool), {}, words)
         score = np.ones(self.n_rows) if rows.confidence is None else rows.confidence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -62,16 +63,22 @@ def judge(options: Namespace) -> Output[JudgeData]:
     passing, cells = found.passing(options.accuracy), found.cells.frame().assign(cell=found.cells.names)
     scores = {"agreement": found.agreement, "Cohen's kappa": found.kappa, "Gwet's AC1": found.ac1}
     interval = f"{100 * (1 - found.alpha):.3g} % interval"
-    lines = [f"read: {read.words}", found.sentence, "", *_table(found.frame()), "", *_table(cells[CELLS]), ""]
-    lines += [
-        f"{name:<14} {with_interval(number.value, number.lower, number.upper, interval, least=3)}"
-        for name, number in scores.items()
-    ]
-    lines += ["kappa is low if one class is rare, however often people agree", "", passing.sentence]
+    lines = [f"read: {read.words}", found.sentence]
+    if len(found.rows.names) > 2 and all(name.isdecimal() for name in found.rows.names):
+        lines.append("verdicts are numbers: with --cut X they are pass from X on, and fail below")
+    lines += ["", *_table(found.frame()), "", *_table(cells[CELLS]), ""]
+    if not math.isnan(found.agreement.value):
+        lines += [
+            f"{name:<14} {with_interval(number.value, number.lower, number.upper, interval, least=3)}"
+            for name, number in scores.items()
+        ]
+        lines += ["kappa is low if one class is rare, however often people agree", ""]
+    lines.append(passing.sentence)
     data = JudgeData(str(options.file), found, passing, passing.sentence)
     if options.plan:
         plan = found.next_rows(options.plan, random_state=options.random_state)
-        lines += ["", f"{plan.sentence} Label these next:", "", *_table(plan.frame())]
+        written = "" if options.output else " (-o OUT.CSV writes the rows)"
+        lines += ["", f"{plan.sentence} Label these next{written}:", "", *_table(plan.frame())]
         by_cell = dict(zip(plan.cell.tolist(), plan.n_next.tolist(), strict=True))
         rows = read.rows[plan.rows].tolist()
         data = replace(data, rows=rows, plan=by_cell, width_after=plan.width_after)

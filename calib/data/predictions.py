@@ -43,6 +43,7 @@ from calib.data.validation import (
     as_weights,
     bare_names,
     binary_outcomes,
+    cell_text,
     check_order,
     check_share,
     class_scores_and_highest,
@@ -629,11 +630,11 @@ class ConfidencePrediction(Announcement):
         right = [entry if isinstance(entry, (list, tuple, set)) else [entry] for entry in right]
         if len(right) != len(given):
             raise InputError(f"accepted must hold what is right in {len(given):,} rows; got {len(right):,}")
-        wanted = [{_folded(answer) for answer in entry} - {""} for entry in right]
+        wanted = [{cell_text(answer).casefold() for answer in entry} - {""} for entry in right]
         if not all(wanted):
             raise InputError(f"row {wanted.index(set())} has no accepted answer; leave out such questions")
         row = np.repeat(np.arange(len(given)), given.shape[1])
-        said = np.array([_folded(answer) for answer in given.ravel()], dtype=object)
+        said = np.array([cell_text(answer).casefold() for answer in given.ravel()], dtype=object)
         row, said = row[said != ""], said[said != ""]
         correct = np.array([answer in wanted[at] for at, answer in zip(row.tolist(), said, strict=True)])
         if not correct.any():
@@ -1004,10 +1005,6 @@ def score_matrix(scores: Scores, what: str = "scores") -> np.ndarray:
     if isinstance(scores, BinaryPrediction):
         scores = scores.score[:, None]
     return as_class_scores(scores, what)
-
-
-def _folded(answer: Any) -> str:
-    return "" if answer is None or answer != answer else " ".join(str(answer).casefold().split())
 
 
 def further_column(rows: Announcement, name: str) -> pd.Series:

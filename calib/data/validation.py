@@ -340,6 +340,14 @@ def group_name(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value) or MISSING
 
 
+def cell_text(value: Any) -> str:
+    """Return the text of a cell with single blanks: whole numbers without a decimal point, "" if missing."""
+    if value is None or value is pd.NA or value != value:
+        return ""
+    whole = isinstance(value, float) and value.is_integer()
+    return " ".join(str(int(value) if whole else value).split())
+
+
 def as_names(class_names: Sequence[str] | None, n_classes: int) -> tuple[str, ...]:
     """Return L distinct class names, by default "0", "1", ..., or raise `InputError`."""
     if class_names is None:

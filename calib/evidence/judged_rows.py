@@ -19,7 +19,7 @@ from scipy.special import bdtr, chdtrc, ndtr
 
 from calib.base.exceptions import InputError
 from calib.data.predictions import TopLabelPrediction, Values
-from calib.data.validation import as_clusters, as_scores, check_shape, plain
+from calib.data.validation import as_clusters, as_scores, cell_text, check_shape, plain
 from calib.evidence.clusters import Clusters
 
 #: How rows were chosen to be labelled.
@@ -219,15 +219,10 @@ def _classes(given: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
 
     Case and outer blanks do not matter, nor whether a whole number is written 1 or 1.0.
     """
-    texts = pd.Series(given).map(_text, na_action="ignore").astype(object)
-    folded = texts.map(str.casefold, na_action="ignore")
+    texts = pd.Series(given, dtype=object).map(cell_text)
+    folded = texts.map(str.casefold)
     code, _ = pd.factorize(folded.mask(folded == "", None))
     return code, tuple(texts[~folded.duplicated() & (code >= 0)])
-
-
-def _text(value: Any) -> str:
-    whole = isinstance(value, float) and value.is_integer()
-    return " ".join(str(int(value) if whole else value).split())
 
 
 def _weights(weight: Values, n: int, row: np.ndarray) -> np.ndarray:

@@ -94,7 +94,8 @@ def show_numbers(found: Judgement) -> None:
     st.dataframe(shown.style.format(shares), hide_index=True, placeholder="\u2013")
     ui.download(table, "judge-rates")
     kappa, ac1 = (f"{of.value:.2f} ({of.lower:.2f} to {of.upper:.2f})" for of in (found.kappa, found.ac1))
-    st.caption(f"Truly: with its 95 % interval. Cohen's kappa {kappa}, Gwet's AC1 {ac1}.")
+    known = not np.isnan(found.kappa.value)
+    st.caption("Truly: with its 95 % interval." + f" Cohen's kappa {kappa}, Gwet's AC1 {ac1}." * known)
 
 
 def show_passing(found: Judgement) -> None:

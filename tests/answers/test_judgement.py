@@ -191,6 +191,18 @@ def test_what_may_pass_is_what_decide_promises():
     assert passing.share == passing.accepted.mean() > 0.2
 
 
+def test_labels_that_are_too_few_for_a_promise_say_how_many_it_takes():
+    _, _, _, rows = population(4000, 2000)
+    verdict, truth = np.full(4000, "pass"), np.where(np.arange(4000) % 20 == 0, "fail", "pass")
+    few = judge(verdict, given(truth, rows[:60]))
+    labelled = few.rows.labelled_rows().with_cluster(np.arange(60))
+    needed = decide(labelled, accuracy=0.9, by="class", promise="each").needed
+    assert 60 < needed < 600
+    assert f"at least {needed:,} labels" in few.passing(0.9).sentence
+    assert judge(verdict, given(truth, rows[:600])).passing(0.9).share == 1.0
+    assert "It takes" not in judge(verdict[:100], given(truth, rows)[:100]).passing(0.97).sentence
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

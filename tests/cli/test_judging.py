@@ -73,3 +73,10 @@ def test_what_cannot_be_judged_is_said(capsys, answers, options, message):
     code, data = run(capsys, answers[0], *options)
     assert code == 2
     assert message in data["error"]["message"]
+
+
+def test_without_a_label_no_agreement_is_printed(capsys, answers, tmp_path):
+    file, table = answers
+    table.assign(anna=None).to_csv(tmp_path / "none.csv", index=False)
+    assert main(["judge", str(tmp_path / "none.csv"), "--verdict", "verdict", "--human", "anna"]) == 0
+    assert "kappa" not in capsys.readouterr().out

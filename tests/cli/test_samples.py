@@ -25,6 +25,11 @@ def test_the_share_that_agrees_is_the_confidence_and_questions_are_clusters():
     assert ece(rows) == pytest.approx((1 / 3 + 2 / 3) / 8)
 
 
+def test_a_number_is_the_same_answer_with_and_without_a_decimal_point():
+    rows = ConfidencePrediction.from_samples(np.array([[4, 4.0, "4", pd.NA]], dtype=object), [4.0])
+    assert (rows.confidence.tolist(), rows.correct.tolist()) == ([1.0] * 3, [True] * 3)
+
+
 def test_answers_in_lines_are_the_same_rows():
     wide = ConfidencePrediction.from_samples(ANSWERS, ACCEPTED)
     flat = [answer for answers in ANSWERS for answer in answers]
