@@ -279,18 +279,12 @@ class Judgement(Drawn):
         return smallest(enough, 0, most) if enough(most) else None
 
     @cached_property
-    def _strata(self) -> _Strata:
-        return _Strata(self.rows, self.alpha, self.chosen_by)
-
-    @property
-    def _main_votes(self) -> np.ndarray:
-        return self.rows.votes[:, self.rows.names.index(self.main)]
-
-    @cached_property
-    def _main_share(self) -> np.ndarray:
-        """Share of the main class in each cell, shrunk by Jeffreys' prior, (C,) float64."""
-        mean, count = self._strata.means(self._main_votes), self.cells.n_labels
-        return np.where(count > 0, (np.nan_to_num(mean) * count + 0.5) / (count + 1.0), 0.5)
+    def _known(self) -> tuple[_Strata, np.ndarray, float]:
+        """Cells, the main class's share of each, shrunk by Jeffreys' prior, and the worth of its labels."""
+        strata, count = _Strata(self.rows, self.alpha, self.chosen_by), self.cells.n_labels
+        votes = self.rows.votes[:, self.rows.names.index(self.main)]
+        mean = np.nan_to_num(strata.means(votes), nan=0.5)
+        return strata, (mean * count + 0.5) / (count + 1.0), strata.worth(votes, strata.share)
 
     def _allocated(self, k: int) -> np.ndarray:
         """Return the further labels of each cell, (C,) int64."""
@@ -298,14 +292,15 @@ class Judgement(Drawn):
         k = min(k, int(left.sum()))
         at_random = min(max(-(-(self.n_labelled + k) // 3) - self.n_labelled, 0), k)
         first = _filled(0 * now, left, left, at_random)
-        spread = self.cells.share * np.sqrt(self._main_share * (1.0 - self._main_share))
+        share = self._known[1]
+        spread = self.cells.share * np.sqrt(share * (1.0 - share))
         return first + _filled(now + first, left - first, spread, k - at_random)
 
     def _width(self, extra: np.ndarray) -> float:
         """Return the expected width of the interval of the main class with further labels."""
-        strata, n = self._strata, self.cells.n_labels + extra
-        effective = n * strata.worth(self._main_votes, strata.share)
-        _, lower, upper = strata.combined(np.where(n > 0, self._main_share, np.nan), effective, strata.share)
+        strata, share, worth = self._known
+        n = self.cells.n_labels + extra
+        _, lower, upper = strata.combined(np.where(n > 0, share, np.nan), n * worth, strata.share)
         return upper - lower
 
 

@@ -6,6 +6,7 @@ import math
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import pandas as pd
 
@@ -27,6 +28,7 @@ from calib.files.saved.document import dumps
 
 #: Columns of the table of cells.
 CELLS = ["cell", "share", "n_labels", "agreement", "lower", "upper"]
+_table = partial(table_lines, float_format="{:.3f}".format, na_rep="-")
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,3 @@ def coarsen(options: Namespace) -> Output[CoarsenData]:
         lines.append(deliver(options.output, dumps(rule.carried_by(found.calibrator))))
     levels = [{str(name): cell for name, cell in row.items()} for row in rule.frame().to_dict("records")]
     return Output("\n".join(lines), CoarsenData(str(options.file), rule, levels))
-
-
-def _table(frame: pd.DataFrame) -> list[str]:
-    return table_lines(frame, float_format="{:.3f}".format, na_rep="-")

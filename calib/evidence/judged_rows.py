@@ -64,12 +64,15 @@ class JudgedRows:
         cut: float | None,
     ) -> JudgedRows:
         """Check the arguments of `calib.judge`."""
-        verdicts = _side_by_side(verdict, "verdict must hold a class per row (and repeated answer)", cut)
+        verdicts = _texts(verdict, "verdict must hold a class per row (and repeated answer)", cut)
         n, repeats = verdicts.shape
         if repeats > 1 and confidence is not None:
             raise InputError("repeated verdicts give the confidence themselves; leave out confidence")
-        given = _side_by_side(human, "human must hold a label per row (and rater), blank without one", cut, n)
-        codes, names = _classes(np.concatenate([verdicts.ravel(), given.ravel()]))
+        given = _texts(human, "human must hold a label per row (and rater), blank without one", cut, n)
+        texts = pd.Series(np.concatenate([verdicts.ravel(), given.ravel()]))
+        folded = texts.map(str.casefold)  # case does not tell classes apart
+        codes, _ = pd.factorize(folded.mask(folded == "", None))
+        names = tuple(texts[~folded.duplicated() & (codes >= 0)])
         both = codes[: verdicts.size].reshape(n, repeats), codes[verdicts.size :].reshape(given.shape)
         shown = [np.unique(code[code >= 0]).tolist() for code in both]
         if shown[1] and not set(shown[0]) & set(shown[1]):
@@ -197,32 +200,17 @@ def _middle(values: np.ndarray) -> int:
     return min(places, key=lambda place: abs(place - len(values) / 2.0), default=0)
 
 
-def _side_by_side(values: Any, needed: str, cut: float | None, n_rows: int | None = None) -> np.ndarray:
-    """Return (n, k) classes; numbers are "pass" from the cut on, and "fail" below it."""
+def _texts(values: Any, needed: str, cut: float | None, n_rows: int | None = None) -> np.ndarray:
+    """Return (n, k) texts of classes; numbers are "pass" from the cut on, and "fail" below it."""
     given = np.asarray(plain(values), dtype=object)
     given = given[:, None] if given.ndim == 1 else given
     if given.ndim != 2 or n_rows not in (None, len(given)):
         check_shape(given.shape, n_rows or given.size, needed)
-    if cut is None:
-        return given
-    numbers = pd.to_numeric(pd.Series(given.ravel()), errors="coerce").to_numpy(dtype=np.float64)
-    blank = np.array([not str(value).strip() for value in given.ravel()]) | pd.isna(given.ravel())
-    if not (np.isfinite(numbers) | blank).all():
-        return given  # classes in words, beside scores on the other side
-    classes = np.where(numbers >= cut, "pass", "fail").astype(object)
-    classes[blank] = None
-    return classes.reshape(given.shape)
-
-
-def _classes(given: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return the class of each value (-1 for blanks) and the names of classes.
-
-    Case and outer blanks do not matter, nor whether a whole number is written 1 or 1.0.
-    """
-    texts = pd.Series(given, dtype=object).map(cell_text)
-    folded = texts.map(str.casefold)
-    code, _ = pd.factorize(folded.mask(folded == "", None))
-    return code, tuple(texts[~folded.duplicated() & (code >= 0)])
+    texts = np.array([cell_text(value) for value in given.ravel()], dtype=object).reshape(given.shape)
+    numbers = pd.DataFrame(texts).apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
+    if cut is None or not (np.isfinite(numbers) | (texts == "")).all():
+        return texts  # classes in words, perhaps beside scores on the other side
+    return np.where(texts == "", "", np.where(numbers >= cut, "pass", "fail")).astype(object)
 
 
 def _weights(weight: Values, n: int, row: np.ndarray) -> np.ndarray:

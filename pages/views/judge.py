@@ -93,9 +93,11 @@ def show_numbers(found: Judgement) -> None:
     shares = dict.fromkeys(shown.select_dtypes("float"), "{:.1%}")
     st.dataframe(shown.style.format(shares), hide_index=True, placeholder="\u2013")
     ui.download(table, "judge-rates")
-    kappa, ac1 = (f"{of.value:.2f} ({of.lower:.2f} to {of.upper:.2f})" for of in (found.kappa, found.ac1))
-    known = not np.isnan(found.kappa.value)
-    st.caption("Truly: with its 95 % interval." + f" Cohen's kappa {kappa}, Gwet's AC1 {ac1}." * known)
+    words = "Truly: with its 95 % interval."
+    for name, of in {"Cohen's kappa": found.kappa, "Gwet's AC1": found.ac1}.items():
+        if not np.isnan(of.value):
+            words += f" {name} {of.value:.2f} ({of.lower:.2f} to {of.upper:.2f})."
+    st.caption(words)
 
 
 def show_passing(found: Judgement) -> None:
