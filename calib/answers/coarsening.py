@@ -170,14 +170,15 @@ def _hierarchy(tree: Any, classes: tuple[str, ...]) -> _Hierarchy:
             f"tree must be a table, or hold a path for each of {len(classes):,} classes; got {n_paths:,}"
         )
     parts = [[name.strip() for name in str(path).split(SEPARATOR)] for path in paths]
+    sizes = {len(names): str(path)[:60] for path, names in zip(paths, parts, strict=True)}
+    if len(sizes) > 1 or 1 in sizes:
+        what = "class names are no paths" if tree is None else "paths must have equally many names"
+        counts = ", ".join(f"{path!r} has {size}" for size, path in sizes.items())
+        raise InputError(
+            f"{what}, at least 2 and joined by {SEPARATOR!r}: {counts}. Pass tree (--tree) as a table with a "
+            "column for each level"
+        )
     depth = len(parts[0])
-    for path, names in zip(paths, parts, strict=True):
-        if len(names) != depth or depth == 1:
-            what = "class names are no paths" if tree is None else "paths must have equally many names"
-            raise InputError(
-                f"{what}, at least 2 and joined by {SEPARATOR!r}: {str(paths[0])[:60]!r} has {depth}, "
-                f"{str(path)[:60]!r} has {len(names)}. Pass tree as a table with a column for each level"
-            )
     return tuple(f"level {depth - k}" for k in range(depth)), tuple(zip(*parts, strict=True))[::-1]
 
 
