@@ -207,9 +207,11 @@ def _texts(values: Any, needed: str, cut: float | None, n_rows: int | None = Non
     if given.ndim != 2 or n_rows not in (None, len(given)):
         check_shape(given.shape, n_rows or given.size, needed)
     texts = np.array([cell_text(value) for value in given.ravel()], dtype=object).reshape(given.shape)
+    if cut is None:
+        return texts
     numbers = pd.DataFrame(texts).apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
-    if cut is None or not (np.isfinite(numbers) | (texts == "")).all():
-        return texts  # classes in words, perhaps beside scores on the other side
+    if not (np.isfinite(numbers) | (texts == "")).all():
+        return texts  # classes in words, beside scores on the other side
     return np.where(texts == "", "", np.where(numbers >= cut, "pass", "fail")).astype(object)
 
 
