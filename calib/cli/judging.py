@@ -26,8 +26,6 @@ from calib.files.readers.source import Limits
 from calib.files.readers.writing import write_csv
 from calib.files.saved.document import dumps
 
-#: Columns of the table of cells.
-CELLS = ["cell", "share", "n_labels", "agreement", "lower", "upper"]
 _table = partial(table_lines, float_format="{:.3f}".format, na_rep="-")
 
 
@@ -63,12 +61,13 @@ def judge(options: Namespace) -> Output[JudgeData]:
         raise InputError("--output writes rows to label; add --plan with how many")
     found, read = read_judgement(options)
     passing, cells = found.passing(options.accuracy), found.cells.frame().assign(cell=found.cells.names)
+    shown = ["cell", "share", "n_labels", "agreement", "lower", "upper"]
     scores = {"agreement": found.agreement, "Cohen's kappa": found.kappa, "Gwet's AC1": found.ac1}
     interval = f"{100 * (1 - found.alpha):.3g} % interval"
     lines = [f"read: {read.words}", found.sentence]
     if len(found.rows.names) > 2 and all(name.isdecimal() for name in found.rows.names):
         lines.append("verdicts are numbers: with --cut X they are pass from X on, and fail below")
-    lines += ["", *_table(found.frame()), "", *_table(cells[CELLS]), ""]
+    lines += ["", *_table(found.frame()), "", *_table(cells[shown]), ""]
     if not math.isnan(found.agreement.value):
         lines += [
             f"{name:<14} {with_interval(number.value, number.lower, number.upper, interval, least=3)}"

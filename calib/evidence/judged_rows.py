@@ -43,7 +43,8 @@ _MODELS = re.compile(
 class JudgedRows:
     """Verdicts on n rows, with labels of people for m of them, among K classes."""
 
-    names: tuple[str, ...]  #: Class names: the verdicts by first appearance, then labels no verdict uses
+    #: Class names: whole numbers ascending, else verdicts by first appearance, then labels no verdict uses
+    names: tuple[str, ...]
     verdict: np.ndarray  #: (n,) int64: Class of each verdict
     confidence: np.ndarray | None  #: (n,) float: Confidence of each verdict, if the judge gives one
     row: np.ndarray  #: (m,) int64: Labelled rows, ascending
@@ -71,8 +72,9 @@ class JudgedRows:
         given = _texts(human, "human must hold a label per row (and rater), blank without one", cut, n)
         texts = pd.Series(np.concatenate([verdicts.ravel(), given.ravel()]))
         folded = texts.map(str.casefold)  # case does not tell classes apart
-        codes, _ = pd.factorize(folded.mask(folded == "", None))
-        names = tuple(texts[~folded.duplicated() & (codes >= 0)])
+        seen = texts[~folded.duplicated() & (folded != "")].tolist()
+        names = tuple(sorted(seen, key=int) if all(map(str.isdecimal, seen)) else seen)
+        codes = pd.Index(map(str.casefold, names), dtype=object).get_indexer(pd.Index(folded))
         both = codes[: verdicts.size].reshape(n, repeats), codes[verdicts.size :].reshape(given.shape)
         shown = [np.unique(code[code >= 0]).tolist() for code in both]
         if shown[1] and not set(shown[0]) & set(shown[1]):

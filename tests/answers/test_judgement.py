@@ -281,6 +281,13 @@ def test_scores_are_cut_and_words_beside_them_are_not():
     assert found.rows.right.tolist() == judge(scores, people, cut=4).rows.right.tolist()
 
 
+def test_classes_that_are_numbers_are_in_their_order():
+    found = judge([5, 10, 4.0, 5] * 30, ["5", 10, 4, None] * 30)
+    assert found.rates.verdict.tolist() == ["4", "5", "10"]
+    assert found.rates.n_labels.tolist() == [30, 30, 30]
+    assert found.frame().agreement.tolist() == [1.0, 1.0, 1.0]
+
+
 def test_verdicts_may_be_pairs_with_ties():
     found = judge(["A", "B", "tie", "A"] * 30, ["A", "B", "B", None] * 30)
     assert found.rates.verdict.tolist() == ["A", "B", "tie"]
