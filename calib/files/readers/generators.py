@@ -78,11 +78,10 @@ def of_ranks(columns: Columns) -> Iterator[Roles]:
             continue
         if len(scores) < (1 if base == "calibrated" else 2):
             continue
-        labels = [name for name in columns.labels if name not in classes.values()][:1]
-        if labels or not all(is_flag(columns[name]) for name in classes.values()):
-            ranked, rank_scores = (tuple(each[rank] for rank in sorted(scores)) for each in (classes, scores))
-            yield Roles(rank_scores, label=tuple(labels), kind="top-k", predicted=ranked[0], ranked=ranked)
-            return
+        label = tuple(name for name in columns.labels if name not in classes.values())[:1]
+        ranked, rank_scores = (tuple(each[rank] for rank in sorted(scores)) for each in (classes, scores))
+        yield Roles(rank_scores, label=label, kind="top-k", predicted=ranked[0], ranked=ranked)
+        return
 
 
 def of_matrices(columns: Columns) -> Iterator[Roles]:

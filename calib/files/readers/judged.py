@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 
 from calib.base.exceptions import InputError
-from calib.evidence.judged_rows import MOST_CLASSES
 from calib.files.readers.answers import missing_cells, same_classes
 from calib.files.readers.conventions import normalised
 from calib.files.readers.reading import read_table
@@ -37,8 +36,8 @@ LABELLERS = re.compile(
 )
 #: Ends of the names of columns that are made for a grade.
 JUDGE, HUMAN = ", judge", ", human"
-#: Characters of the longest name of a class; longer cells are texts.
-LONGEST = 40
+#: Most values of a column of classes, and characters of the longest; longer cells are texts.
+MOST_VALUES, LONGEST = 50, 40
 #: Least share of blanks in a column that is labelled in part, and largest share in a column of verdicts.
 MOSTLY_EMPTY, MOSTLY_FULL = 0.5, 0.1
 
@@ -69,11 +68,8 @@ class JudgedColumns:
     @property
     def words(self) -> str:
         """What was read as what."""
-        single = {
-            "confidence": self.confidence,
-            "rows together": self.cluster,
-            "labelled by": self.labelled_by,
-        }
+        single = {"confidence": self.confidence, "rows together": self.cluster}
+        single["labelled by"] = self.labelled_by
         read = [f"verdict {some_names(self.verdict)}", f"people {some_names(self.human)}"]
         read += [f"{role} {some_names([name])}" for role, name in single.items() if name is not None]
         n_left = self.n_unanswered
@@ -98,7 +94,20 @@ def read_judged(
     for name in (*verdict, *human, *single.values(), given.get("sample")):
         if name is not None and name not in columns:
             raise InputError(f"there is no column {name[:60]!r}; there are: {some_names(columns) or 'none'}")
-    verdict, human = _both(columns, verdict, human)
+    if len(verdict) == 1 and not human and (pair := verdict[0].removesuffix(JUDGE) + HUMAN) in columns:
+        human = (pair,)
+    if not (verdict and human):
+        pair = verdict_and_label(columns, verdict, human)
+        if pair is None:
+            listed = [
+                f"{name!r} ({', '.join(sorted(words)[:4])}{', ...' * (len(words) > 4)})"
+                for name, words in _classes(columns).items()
+            ]
+            raise InputError(
+                "which column holds the judge's verdict, and which the labels of people? Add --verdict "
+                f"COLUMN and --human COLUMN; columns with classes: {', '.join(listed[:12]) or 'none'}"
+            )
+        verdict, human = pair[:1], pair[1:]
     if sample := given.get("sample"):
         columns, verdict = _repeated(columns, sample, verdict[0])
     others = [name for name in columns if name not in (*verdict, *human)]
@@ -128,40 +137,36 @@ def _repeated(
     return {**found, **repeats}, tuple(repeats)
 
 
-def _both(
-    columns: Mapping[str, np.ndarray], verdict: tuple[str, ...], human: tuple[str, ...]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    if len(verdict) == 1 and not human and (pair := verdict[0].removesuffix(JUDGE) + HUMAN) in columns:
-        human = (pair,)
-    if verdict and human:
-        return verdict, human
-    classes = {}
-    for name, values in columns.items():
-        words = _words(values)
-        few = 1 < len(words) <= min(MOST_CLASSES, max(len(values) // 2, 2))
-        if (
-            few
-            and max(map(len, words)) <= LONGEST
-            and not (CONFIDENCE.search(name) or LABELLERS.search(name))
-        ):
-            classes[name] = words
-    people = human or tuple(name for name in classes if PEOPLE.search(name) and name not in verdict)
-    judges = verdict or tuple(name for name in classes if JUDGES.search(name) and name not in people)
+def verdict_and_label(
+    columns: Mapping[str, np.ndarray], verdict: Sequence[str] = (), human: Sequence[str] = ()
+) -> tuple[str, str] | None:
+    """Return the only columns of a judge's verdicts and of people's labels; None if they cannot be told."""
+    classes = _classes(columns)
+    people = human or [name for name in classes if PEOPLE.search(name) and name not in verdict]
+    judges = verdict or [name for name in classes if JUDGES.search(name) and name not in people]
     empty = {name: float(missing_cells(columns[name]).mean()) for name in columns}
     partly = [name for name in human or classes if empty[name] > MOSTLY_EMPTY]
     whole = [name for name in verdict or classes if empty[name] < MOSTLY_FULL]
     for full, part in ((judges, people), (whole, partly)):
         pairs = [(one, other) for one in full for other in part if _alike(classes, one, other)]
         if len(pairs) == 1:
-            return (pairs[0][0],), (pairs[0][1],)
-    listed = [
-        f"{name!r} ({', '.join(sorted(words)[:4])}{', ...' * (len(words) > 4)})"
-        for name, words in classes.items()
-    ]
-    raise InputError(
-        "which column holds the judge's verdict, and which the labels of people? Add --verdict COLUMN and "
-        f"--human COLUMN; columns with classes: {', '.join(listed[:12]) or 'none'}"
-    )
+            return pairs[0]
+    return None
+
+
+def _classes(columns: Mapping[str, np.ndarray]) -> dict[str, set[str]]:
+    """Return the columns that could hold classes, with their values."""
+    found = {}
+    for name, values in columns.items():
+        words = _words(values)
+        few = 1 < len(words) <= min(MOST_VALUES, max(len(values) // 2, 2))
+        if (
+            few
+            and max(map(len, words)) <= LONGEST
+            and not (CONFIDENCE.search(name) or LABELLERS.search(name))
+        ):
+            found[name] = words
+    return found
 
 
 def _alike(classes: Mapping[str, set[str]], one: str, other: str) -> bool:

@@ -17,6 +17,7 @@ from calib.files.readers.checks import REQUIRED, sentences_of
 from calib.files.readers.columns import FIRST, PERCENT_WORDS, Columns, is_within
 from calib.files.readers.conventions import KNOWN, LABEL_SUFFIX, SCALES, WORDS, is_called
 from calib.files.readers.generators import GENERATORS, MOST_CLASSES
+from calib.files.readers.judged import MOSTLY_EMPTY, verdict_and_label
 from calib.files.readers.long_format import MAJORITY, votes_in
 from calib.files.readers.models import with_model, with_pairs
 from calib.files.readers.roles import Choice, ChoiceError, Given, Roles, kept, models_in, rows_of
@@ -28,8 +29,6 @@ SHOWN, ROWS = 3, 3
 MOST_ROWS = 5_000
 #: Most distinct words of a confidence for which probabilities are proposed.
 MOST_WORDS = 20
-#: Largest share of rows with a label in a column that only some rows were given.
-MOSTLY_EMPTY = 0.5
 #: Cells that are numbers, also with a percent sign or thousands separators.
 NUMBERLIKE = re.compile(
     r"[+-]?(\d+([.,]\d*)?|[.,]\d+|\d{1,3}([., ']\d{3})+([.,]\d+)?)([eE][+-]?\d+)?\s*%?", re.ASCII
@@ -82,7 +81,7 @@ def guess_roles(table: Table, given: Given | None = None) -> Roles:
         raise InputError(f"{some_names(unread)} hold neither numbers nor text; write numbers or text")
     columns = Columns(table, given)
     if given.votes:
-        return _with_votes(table, given, given.votes)
+        return _with_votes(table, given)
     if (tie := _ties(columns)) is not None:
         return tie
     if given.score:
@@ -207,13 +206,11 @@ def _in_doubt(columns: Columns, readings: Sequence[TableReading], best: TableRea
     rows = _rows_as_read(columns, [reading.roles for reading in readings[:SHOWN]])
     choices: dict[tuple[str, ...], Choice] = {}
     for at, (reading, each) in enumerate(zip(readings, options, strict=True)):
-        decisive: tuple[str, ...] | None = None
         if any(tests <= reading.failed.keys() for tests in UNSUPPORTED):
             continue
-        if at >= SHOWN and [*open_] == ["score"]:
-            decisive = (f"score={each['score']}",)
-        else:
-            decisive = _decisive(columns, reading.roles, each, [*open_])
+        of_models = at >= SHOWN and [*open_] == ["score"]
+        score = (f"score={each['score']}",)
+        decisive = score if of_models else _decisive(columns, reading.roles, each, [*open_])
         if decisive is not None and decisive not in choices:
             choice = Choice(decisive, KINDS[reading.roles.kind].title)
             if at < SHOWN:
@@ -238,20 +235,15 @@ def _in_doubt(columns: Columns, readings: Sequence[TableReading], best: TableRea
 def _judgement(columns: Columns, reading: TableReading) -> tuple[list[Choice], bool]:
     """Return the command for a judge's verdicts beside people's labels, and whether most labels are empty."""
     truth, score = columns.truth_of(reading.roles), reading.roles.probabilities[0]
-    if truth is None or score not in columns.word or "one label" not in reading.failed:
+    texts = {name: columns[name] for name in columns.classes if columns[name].dtype == object}
+    if truth not in texts or score not in columns.word or "one label" not in reading.failed:
         return [], False
-    texts = [name for name in columns.classes if columns[name].dtype == object]
-    for other in texts if truth in texts else ():
-        if other != truth and columns.alike(truth, other, True):
-            share = {name: float((columns[name] != "").mean()) for name in (truth, other)}
-            judged = [name for name in share if {"judge", "verdict"} & {*columns.word[name].split("_")}]
-            verdict = max(share, key=lambda name: (round(share[name], 1), name in judged))
-            human = other if verdict == truth else truth
-            sparse = share[human] < MOSTLY_EMPTY
-            options = (f"verdict={verdict}", f"human={human}", f"confidence={score}")
-            title = "a judge's verdicts, and labels that people gave"
-            return [Choice(options, title, command="judge")] if judged or sparse else [], sparse
-    return [], False
+    pair = verdict_and_label(texts)
+    if pair is None or truth not in pair:
+        return [], False
+    options = (f"verdict={pair[0]}", f"human={pair[1]}", f"confidence={score}")
+    choice = Choice(options, "a judge's verdicts, and labels that people gave", command="judge")
+    return [choice], bool((texts[pair[1]] == "").mean() > MOSTLY_EMPTY)
 
 
 def _options(columns: Columns, roles: Roles) -> dict[str, str]:
@@ -447,20 +439,13 @@ def _ties(columns: Columns) -> Roles | None:
     return None
 
 
-def _with_votes(table: Table, given: Given, votes: tuple[str, ...]) -> Roles:
+def _with_votes(table: Table, given: Given) -> Roles:
     """Return the roles of a table with votes, found with the majority's label in place of the votes."""
+    votes = given.votes
     columns = {name: values for name, values in table.columns.items() if name not in votes}
     matrices = {name: values for name, values in table.matrices.items() if name not in votes}
     labelled = replace(table, columns={**columns, MAJORITY: votes_in(table, votes).labels}, matrices=matrices)
     roles = guess_roles(labelled, replace(given, votes=(), label=MAJORITY))
-
-    def said(*texts: str) -> tuple[str, ...]:
-        named = (text.replace(f"label={MAJORITY}", f"votes={','.join(votes)}") for text in texts)
-        return tuple(text.replace(f"{MAJORITY!r}", some_names(votes)) for text in named)
-
-    choices = tuple(
-        replace(each, options=said(*each.options), passed=said(*each.passed), failed=said(*each.failed))
-        for each in roles.choices
-    )
-    doubt = roles.doubt and said(roles.doubt)[0]
-    return replace(roles, label=(), votes=votes, doubt=doubt, choices=choices)
+    named = {f"label={MAJORITY}": f"votes={','.join(votes)}"}
+    choices = (replace(c, options=tuple(named.get(o, o) for o in c.options)) for c in roles.choices)
+    return replace(roles, label=(), votes=votes, choices=tuple(choices))
