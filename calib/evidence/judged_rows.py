@@ -74,7 +74,7 @@ class JudgedRows:
         folded = texts.map(str.casefold)  # case does not tell classes apart
         seen = texts[~folded.duplicated() & (folded != "")].tolist()
         names = tuple(sorted(seen, key=int) if all(map(str.isdecimal, seen)) else seen)
-        codes = pd.Index(map(str.casefold, names), dtype=object).get_indexer(pd.Index(folded))
+        codes = pd.Index([name.casefold() for name in names], dtype=object).get_indexer(pd.Index(folded))
         both = codes[: verdicts.size].reshape(n, repeats), codes[verdicts.size :].reshape(given.shape)
         shown = [np.unique(code[code >= 0]).tolist() for code in both]
         if shown[1] and not set(shown[0]) & set(shown[1]):
