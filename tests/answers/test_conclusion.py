@@ -254,3 +254,13 @@ def test_arguments_are_checked():
 def test_sizes_have_the_digits_that_tell_them_from_nothing(gap, said):
     says, right, least, most = gap
     assert Gap(None, 0.0, 1.0, 100, says, right, least, most).amount_words() == said
+
+
+def test_ranges_and_classes_share_alpha():
+    """Ranges of predictions with classes have the limits of these confidences alone at half of alpha."""
+    labels, top, _ = simulated(np.random.default_rng(4), 3_000, (-0.3, -0.3, -0.3))
+    alone = ConfidencePrediction(top.confidence, labels == top.label)
+    (found,), (same,) = conclude(labels, top, **DRAWS).pooled, conclude(alone, level=0.975, **DRAWS).pooled
+    (wider,) = conclude(alone, level=0.95, **DRAWS).pooled
+    assert (found.least, found.most) == pytest.approx((same.least, same.most))
+    assert found.least < wider.least

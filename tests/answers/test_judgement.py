@@ -292,3 +292,12 @@ def test_verdicts_may_be_pairs_with_ties():
     found = judge(["A", "B", "tie", "A"] * 30, ["A", "B", "B", None] * 30)
     assert found.rates.verdict.tolist() == ["A", "B", "tie"]
     assert found.frame().set_index("verdict").agreement["tie"] == 0.0
+
+
+def test_labels_of_one_half_only_divide_a_cell():
+    """40 labels above the middle of the confidence and none below: labelled at random in 1 of 2^40 draws."""
+    confidence = np.linspace(0.5, 1.0, 400)
+    for labelled, n_cells in ((np.arange(200, 400, 5), 2), (np.arange(0, 400, 10), 1)):
+        human = np.full(400, "", dtype=object)
+        human[labelled] = "pass"
+        assert len(judge(np.full(400, "pass"), human, confidence).cells.n_rows) == n_cells

@@ -297,3 +297,8 @@ def test_what_holds_no_scores_is_told(scores):
 
 def paired_first(y_true, scores):
     return paired_difference(y_true, scores, EVENT)
+
+
+def test_a_column_of_labels_is_an_array_of_labels():
+    y, p = np.array([0, 1, 1, 0]), np.array([0.2, 0.7, 0.9, 0.4])
+    assert ece(y[:, None], p) == ece(y, p)

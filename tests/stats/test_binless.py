@@ -293,3 +293,19 @@ def test_one_answer_of_several_tests_keeps_the_level():
     assert combined_test([0.03]).p_value == pytest.approx(0.03)
     assert combined_test([1e-6, 1.0, 1.0, 1.0]).verdict == REJECTED
     assert "too few clusters" in combined_test([1e-6], "too few clusters").verdict
+
+
+def test_a_row_that_counts_twice_in_its_cluster_is_two_rows_there():
+    """The slope and its interval, which clusters widen: outcomes of a cluster depend on each other."""
+    random = np.random.default_rng(8)
+    cluster = np.repeat(np.arange(80), 25)
+    score = random.uniform(0.05, 0.95, len(cluster))
+    outcome = random.random(len(cluster)) < expit(logit(score) + np.repeat(random.normal(size=80), 25))
+    times = random.integers(1, 3, len(cluster))
+    weighted = binless.calibration_slope(outcome, score, sample_weight=times, cluster=cluster)
+    rows = np.repeat(np.arange(len(cluster)), times)
+    repeated = binless.calibration_slope(outcome[rows], score[rows], cluster=cluster[rows])
+    assert (weighted.slope, weighted.in_the_large) == pytest.approx((repeated.slope, repeated.in_the_large))
+    for end in ("lower", "upper"):
+        one, other = (getattr(each, f"slope_{end}") for each in (weighted, repeated))
+        assert one == pytest.approx(other, rel=0.02)  # by how many clusters they count for

@@ -398,3 +398,8 @@ def test_a_monitor_draws_itself_and_says_which_rows_it_has():
         monitor.gap("class", "cat")
     with pytest.raises(InputError, match="it has no rows"):
         monitor.acknowledge("refitted").over_time()
+
+
+def test_a_block_without_a_gap_has_the_gap_0():
+    monitor = Monitor().update(np.array([0, 0, 1, 1]), TopLabelPrediction(np.zeros(4, int), np.full(4, 0.5)))
+    assert monitor.over_time()["gap"].tolist() == [0.0]
