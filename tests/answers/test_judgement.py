@@ -86,7 +86,7 @@ def test_words_are_compared_without_case_and_numbers_without_decimals():
     ones = judge(
         (VERDICT == "pass").astype(int), [np.nan if v is None else float(v == "pass") for v in human]
     )
-    assert ones.frame().rate.tolist() == judge(VERDICT, human).frame().rate.tolist()
+    assert ones.frame().rate.tolist() == judge(VERDICT, human).frame().rate.tolist()[::-1]
     assert ones.main == "1"
 
 
