@@ -93,11 +93,10 @@ def show_numbers(found: Judgement) -> None:
     shares = dict.fromkeys(shown.select_dtypes("float"), "{:.1%}")
     st.dataframe(shown.style.format(shares), hide_index=True, placeholder="\u2013")
     ui.download(table, "judge-rates")
-    words = "Truly: with its 95 % interval."
-    for name, of in {"Cohen's kappa": found.kappa, "Gwet's AC1": found.ac1}.items():
-        if not np.isnan(of.value):
-            words += f" {name} {of.value:.2f} ({of.lower:.2f} to {of.upper:.2f})."
-    st.caption(words)
+    scores = {"Cohen's kappa": found.kappa, "Gwet's AC1": found.ac1}
+    known = {name: of for name, of in scores.items() if not np.isnan(of.value)}
+    words = [f"{name} {of.value:.2f} ({of.lower:.2f} to {of.upper:.2f})." for name, of in known.items()]
+    st.caption(" ".join(["Truly: with its 95 % interval.", *words]))
 
 
 def show_passing(found: Judgement) -> None:
@@ -143,7 +142,7 @@ with st.expander("Use your own judged rows", key="judge-own", icon=":material/up
             about = f"Example: {EXAMPLE}. Simulated."
         else:
             held = read_once("table", upload)
-            source, about = upload.file_id, f"{ui.literal(upload.name)}: {held.n_rows:,} rows"
+            source, about = upload.file_id, f"{ui.literal(upload.name)}: {held.n_rows:,} rows."
         roles = columns_of_roles(held, source)
         cut = st.number_input("Verdicts that are scores pass from", value=None, key="judge-cut")
         words = "How were rows chosen to be labelled?"
@@ -159,7 +158,7 @@ with st.expander("Use your own judged rows", key="judge-own", icon=":material/up
 with answer:
     st.caption(about)
     says, truly, *rest = judgement.sentence.split(". ")
-    st.header(ui.escaped(f"{says}. {truly}."), anchor=False)
+    st.header(ui.escaped(f"{says}. {truly.removesuffix('.')}."), anchor=False)
     st.markdown(ui.escaped(". ".join(rest)))
     ui.show_tabs(
         {

@@ -50,3 +50,16 @@ def test_a_file_is_judged_by_the_columns_that_are_chosen(answers):
     assert "share no class" in app.error[0].value
     app.multiselect[1].set_value([]).run()
     assert "Choose the column" in words(app)
+
+
+def test_a_file_without_labels_has_a_plan_and_no_kappa(answers):
+    app = open_page(PAGE)
+    content = answers.assign(human="").to_csv(index=False).encode()
+    app.file_uploader(key="judge-file").upload("answers.csv", content, "text/csv").run()
+    app.multiselect[0].set_value(["verdict"]).run()
+    app.multiselect[1].set_value(["human"]).run()
+    assert ".." not in app.header[0].value
+    open_tab(app, "judge_tab", "Numbers")
+    assert "kappa" not in words(app)
+    open_tab(app, "judge_tab", "Label these next")
+    assert app.dataframe[0].value["n_next"].sum() == 50
