@@ -15,7 +15,7 @@ import pandas as pd
 
 from calib.answers.calibrated import used_rows
 from calib.answers.conclusion import concluded
-from calib.answers.judgement import Judgement
+from calib.answers.judgement import Judgement, passing_class
 from calib.answers.model_tables import escape_markdown, markdown_table
 from calib.base.exceptions import InputError
 from calib.base.interval_words import decimals_of, interval_words, rows_needed, smallest_difference
@@ -359,7 +359,7 @@ def _check(
 def gate_of_judge(
     found: Judgement, *, most: Mapping[str, float], least: Mapping[str, float], strict: bool = False
 ) -> GateResult:
-    """Check the true rate of the judge's main class, "pass_rate", against limits.
+    """Check the true rate of the class that means pass, "pass_rate", against limits.
 
     An undecided check says how many more labels would decide it, if the rate stays.
     """
@@ -367,7 +367,13 @@ def gate_of_judge(
         raise InputError(
             f"labels of people limit pass_rate alone; got {', '.join([*most, *least]) or 'none'}"
         )
-    rates, at = found.rates, found.rates.verdict.tolist().index(found.main)
+    names = found.rates.verdict.tolist()
+    if passing_class(names) is None:
+        raise InputError(
+            f"pass_rate needs one class that means pass; classes are {', '.join(map(repr, names[:5]))}. "
+            "Write verdicts and labels as pass and fail"
+        )
+    rates, at = found.rates, names.index(found.main)
     value, lower, upper = (float(each[at]) for each in (rates.rate, rates.lower, rates.upper))
     if math.isnan(value):
         raise InputError(f"the rate is not known: {found.sentence}")

@@ -7,6 +7,7 @@ Donner 2008), and the sampling variance of the shares W_c. A cell without labels
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -26,7 +27,7 @@ from calib.evidence.clusters import even_clusters_of
 from calib.evidence.judged_rows import CHOSEN_BY, ChosenBy, JudgedRows
 from calib.stats.intervals import few_clusters_factor, jeffreys_limits
 
-#: Names of the class whose rate the sentence is about, if there are two classes.
+#: Names of the class whose rate is the pass rate.
 POSITIVE = frozenset({"pass", "passed", "yes", "true", "1", "good", "correct", "right", "positive", "ok"})
 #: Draws of the cells for the intervals of kappa and AC1.
 DRAWS = 4_000
@@ -142,7 +143,7 @@ class Judgement(Drawn):
     n_labelled: int  #: Rows that people labelled
     #: How rows were chosen to be labelled, as given or as verdict and confidence of labelled rows show
     chosen_by: ChosenBy
-    main: str  #: Class that the sentence and the plan are about
+    main: str  #: Class that the plan is about: the one that means pass, else the most frequent verdict
     rates: ClassRates = field(repr=False)  #: True rates and agreement by class
     cells: JudgeCells = field(repr=False)  #: Agreement by verdict and range of confidence
     agreement: Estimated  #: Share of all verdicts that people agree with
@@ -384,7 +385,8 @@ def judge(
     known = n_labelled > 0 and chosen != "otherwise"
     corrected = _chance_corrected(strata).tolist() if known else (UNKNOWN, UNKNOWN)
     agreement, kappa, ac1 = (Estimated(*numbers) for numbers in (strata.mean(rows.right), *corrected))
-    about = rows.n_rows, n_labelled, chosen, _main_class(rows), _rates(strata), _cells(strata)
+    main = passing_class(rows.names) or rows.names[int(np.bincount(rows.verdict).argmax())]
+    about = rows.n_rows, n_labelled, chosen, main, _rates(strata), _cells(strata)
     return Judgement(*about, agreement, kappa, ac1, alpha, rows)
 
 
@@ -455,12 +457,16 @@ class _Strata:
         return value, max(seen - below, 0.0), min(seen + 1.0 - part + above, 1.0)
 
 
-def _main_class(rows: JudgedRows) -> str:
-    """Return the class to speak about: the positive one of two, or the most frequent verdict."""
-    positive = [name for name in rows.names if name.casefold() in POSITIVE]
-    if len(rows.names) == 2 and positive:
-        return positive[0]
-    return rows.names[int(np.bincount(rows.verdict).argmax())]
+def passing_class(names: Sequence[str]) -> str | None:
+    """Return the class that means pass; None if none does, or several."""
+    folded = [name.casefold() for name in names]
+    words = POSITIVE if len(names) == 2 else POSITIVE - {"1"}  # of ratings, 1 is the worst or the best
+    found = [
+        name
+        for name, word in zip(names, folded, strict=True)
+        if word in words or (word == "c" and "i" in folded)  # correct and incorrect, as Inspect writes them
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def _rates(strata: _Strata) -> ClassRates:

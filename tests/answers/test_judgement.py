@@ -257,6 +257,30 @@ def test_a_gate_limits_the_true_rate_of_the_judge():
         gate_of_judge(found, most={"ece": 0.1}, least={})
 
 
+@pytest.mark.parametrize(
+    ("classes", "passing"),
+    [
+        (("fail", "pass"), "pass"),
+        (("unsure", "fail", "Pass"), "Pass"),
+        (("0", "1"), "1"),
+        (("I", "C", "P"), "C"),
+        (("1", "2", "3"), None),
+        (("A", "B", "C"), None),
+        (("fail",), None),
+    ],
+)
+def test_the_pass_rate_is_about_the_class_that_means_pass(classes, passing):
+    verdict = np.repeat(classes, np.arange(len(classes), 0, -1) * 50)  # the first is the most frequent
+    found = judge(verdict, verdict)
+    assert found.main == (passing or classes[0])
+    if passing is None:
+        with pytest.raises(InputError, match="one class that means pass"):
+            gate_of_judge(found, most={}, least={"pass_rate": 0.5})
+    else:
+        (check,) = gate_of_judge(found, most={}, least={"pass_rate": 0.5}).checks
+        assert check.value == pytest.approx(np.mean(verdict == passing))
+
+
 def test_repeated_verdicts_give_the_most_frequent_one_and_its_share():
     verdicts = [
         ["pass", "pass", "fail"],
