@@ -459,13 +459,11 @@ class _Strata:
 
 def passing_class(names: Sequence[str]) -> str | None:
     """Return the class that means pass; None if none does, or several."""
-    folded = [name.casefold() for name in names]
+    folded = {name.casefold(): name for name in names}
     words = POSITIVE if len(names) == 2 else POSITIVE - {"1"}  # of ratings, 1 is the worst or the best
-    found = [
-        name
-        for name, word in zip(names, folded, strict=True)
-        if word in words or (word == "c" and "i" in folded)  # correct and incorrect, as Inspect writes them
-    ]
+    if "i" in folded:
+        words = words | {"c"}  # correct beside incorrect, as Inspect writes them
+    found = [name for word, name in folded.items() if word in words]
     return found[0] if len(found) == 1 else None
 
 
