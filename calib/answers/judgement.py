@@ -374,8 +374,8 @@ def judge(
     if chosen_by is not None:
         check_choice(chosen_by, CHOSEN_BY, "chosen_by")
     rows = JudgedRows.of(verdict, human, confidence, cluster, weight, labelled_by, cut)
-    chosen = chosen_by or ("weight" if rows.is_weighted else "random")
-    if chosen == "weight" and not rows.is_weighted:
+    chosen = chosen_by or ("random" if weight is None else "weight")
+    if chosen == "weight" and weight is None:
         raise InputError(
             'chosen_by is "weight", and there is no weight; pass 1 / chance of each labelled row'
         )

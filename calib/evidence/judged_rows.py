@@ -50,7 +50,6 @@ class JudgedRows:
     row: np.ndarray  #: (m,) int64: Labelled rows, ascending
     votes: np.ndarray  #: (m, K) float64: Share of the labels of each labelled row that name each class
     weight: np.ndarray  #: (m,) float64: Rows that each labelled row stands for, relative to its cell
-    is_weighted: bool
     clusters: Clusters  #: Which rows belong together
 
     @classmethod
@@ -106,7 +105,7 @@ class JudgedRows:
             _refuse_models(np.asarray(plain(labelled_by), dtype=object), n, row)
         each = np.ones(len(row)) if weight is None else _weights(weight, n, row)
         clusters = Clusters.of(None if cluster is None else as_clusters(cluster, n), n)
-        return cls(names, answers.argmax(axis=1), score, row, votes, each, weight is not None, clusters)
+        return cls(names, answers.argmax(axis=1), score, row, votes, each, clusters)
 
     @property
     def n_rows(self) -> int:

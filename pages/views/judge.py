@@ -69,9 +69,7 @@ def show_agreement(found: Judgement) -> None:
     """Show how often people agree with each verdict at each confidence."""
     if found.n_labelled and found.rows.confidence is not None:
         verdicts = np.argsort(-found.rates.judge_rate, kind="stable")[:MOST_NAMED]
-        weights = found.rows.weight if found.rows.is_weighted else None
-        labelled = Rows(found.rows.labelled_rows().with_weights(weights))
-        if show_rows_picture("judge", labelled, verdicts.tolist()):
+        if show_rows_picture("judge", Rows(found.rows.labelled_rows()), verdicts.tolist()):
             return
     show_cells(found)
 
