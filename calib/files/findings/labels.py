@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from calib.files.findings.codes import Finding, Repair, confidences, counted, some
-from calib.files.readers.answers import as_outcomes, classes_in, codes_of, missing_cells, nearly_same
+from calib.files.readers.answers import classes_in, codes_of, missing_cells, nearly_same, outcomes_of
 from calib.files.readers.columns import is_within
 from calib.files.readers.conventions import is_called
 from calib.files.readers.raw_predictions import RawPredictions
@@ -43,7 +43,7 @@ def find_disagreement(raw: RawPredictions) -> Finding | None:
             named = codes_of(raw.metadata[name], raw.names, False)
             differ = (named >= 0) & (named != np.nan_to_num(raw.proba, nan=-np.inf).argmax(axis=1))
     elif raw.kind == "top-label" and roles.correct and roles.label and true is not None:
-        outcome = as_outcomes(np.asarray(raw.metadata[name]))
+        outcome = outcomes_of(np.asarray(raw.metadata[name]), name)
         right = raw.predicted_codes() == true
         differ = ~np.isnan(outcome) & (true >= 0) & ~raw.abstained & (right != (outcome == 1.0))
     if not len(rows := np.flatnonzero(differ)):

@@ -9,7 +9,7 @@ import numpy as np
 
 from calib.base.parallel import map_row_blocks
 from calib.data.matrices import ROW_SUM_TOLERANCE, row_sums
-from calib.files.findings.codes import Finding, counted, some
+from calib.files.findings.codes import Finding, counted, some, top_of
 from calib.files.readers.columns import are_odds, is_row_number, is_within
 from calib.files.readers.raw_predictions import (
     LOG_SUM_TOLERANCE,
@@ -107,7 +107,6 @@ def _scale_of_events(raw: RawPredictions, matrix: np.ndarray, run: str) -> Findi
 
 def _scale_of_rows(raw: RawPredictions, run: str) -> Finding | None:
     matrix, sums = raw.proba, row_sums(raw.proba)
-    low, high = float(matrix.min()), float(matrix.max())
     if are_log_probabilities(matrix):
         return _on_scale(raw, "log_probabilities", f"{run} and exp of each row sums to 1")
     if are_percentages(matrix):
@@ -119,7 +118,7 @@ def _scale_of_rows(raw: RawPredictions, run: str) -> Finding | None:
             "divided by their sum.",
             repair=lambda data: _renormalised(replace(data, proba=1.0 / data.proba)),
         )
-    if low < 0.0 or high > 1.0 + 1e-6:
+    if is_outside(matrix):
         return _outside(raw, run, sums)
     off = np.abs(sums - 1.0)
     if off.max() <= SILENT:
@@ -246,7 +245,7 @@ def find_confidence_faults(raw: RawPredictions, codes: np.ndarray | None) -> lis
     """Find decisions, scores of exactly 1 and few distinct scores; `raw` holds probabilities."""
     if "every label" in raw.has:
         return []
-    top = raw.highest[1] if "vector" in raw.has else raw.proba[:, 0]
+    top = top_of(raw)[1]
     full, lost, loud, found = np.flatnonzero(top >= 1.0), 0, False, []
     if "vector" in raw.has:
         hard = full[(raw.proba[full] > 0).sum(axis=1) == 1]

@@ -62,14 +62,9 @@ def yes_or_no(values: np.ndarray) -> bool:
     return len(words) == 2 and len(words & POSITIVE) == 1 and len(words & NEGATIVE) == 1
 
 
-def as_outcomes(values: np.ndarray) -> np.ndarray:
-    """Return 1.0 for right, 0.0 for wrong and NaN for other cells, (n,) float64."""
-    return by_word(values, lambda word: RIGHT_OR_WRONG.get(_short(word), np.nan))
-
-
-def outcomes_of(values: np.ndarray, name: str) -> np.ndarray:
-    """Return `as_outcomes` of a column that says right or, by its name, wrong."""
-    outcomes = as_outcomes(values)
+def outcomes_of(values: np.ndarray, name: str = "") -> np.ndarray:
+    """Return 1.0 for right, 0.0 for wrong and NaN for other cells, (n,) float64; a name may say "wrong"."""
+    outcomes = by_word(values, lambda word: RIGHT_OR_WRONG.get(_short(word), np.nan))
     return 1.0 - outcomes if is_called(name, "wrong") else outcomes
 
 

@@ -138,10 +138,8 @@ def _conversion(kind: pa.DataType) -> Callable[[pa.Array], Any] | None:
         return lambda column: as_numbers(column.to_numpy(zero_copy_only=False))
     if types.is_integer(kind):
         return _integers
-    if types.is_decimal(kind):
+    if types.is_decimal(kind) or types.is_null(kind):
         return lambda column: column.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    if types.is_null(kind):
-        return lambda column: np.full(len(column), np.nan)
     if is_text(kind) or types.is_boolean(kind):
         return lambda column: as_text(column.to_pylist())
     if types.is_date(kind) or types.is_time(kind) or types.is_timestamp(kind):

@@ -24,8 +24,6 @@ ROW_GROUPS, COLUMNS, META_DATA = 4, 1, 3
 CHUNK_VALUES, CHUNK_BYTES, DATA_PAGE, DICTIONARY_PAGE = 5, 7, 9, 11
 #: Fields of PageHeader, whose two kinds of data pages state their values, and of these kinds.
 EXPANDED_BYTES, PAGE_BYTES, DATA_HEADERS, PAGE_VALUES = 2, 3, (5, 8), 1
-#: Messages of Arrow that hold buffers.
-DICTIONARY, RECORDS = 2, 3
 
 
 def size_of_pages(data: bytes) -> int:
@@ -117,13 +115,11 @@ class _Thrift:
 def size_of_message(message: pa.Message) -> int:
     """Return the decompressed size of the buffers of one message of an Arrow file, in bytes."""
     metadata, body = memoryview(message.metadata), memoryview(message.body or b"")
+    if message.type not in ("dictionary", "record batch"):
+        return len(metadata)
     try:
-        root = _u32(metadata, 0)
-        kind = _field(metadata, root, 1)
-        if kind is None or metadata[kind] not in (DICTIONARY, RECORDS):
-            return len(metadata)
-        batch = _pointed(metadata, root, 2)
-        if metadata[kind] == DICTIONARY:
+        batch = _pointed(metadata, _u32(metadata, 0), 2)
+        if message.type == "dictionary":
             batch = _pointed(metadata, batch, 1)
         return _batch_size(metadata, batch, body)
     except (struct.error, IndexError):

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from calib.base.exceptions import InputError
-from calib.files.readers.answers import ANOTHER, as_outcomes, classes_in, codes_of, no_classes
+from calib.files.readers.answers import ANOTHER, classes_in, codes_of, no_classes, outcomes_of
 from calib.files.readers.columns import is_whole, is_within
 from calib.files.readers.conventions import LABELS, PREFIX, SCALES, is_called, scale_of
 from calib.files.readers.source import Limits
@@ -123,7 +123,7 @@ def _truth(
     """Find the column that says whether each line's class is true; return it and the true classes."""
     sizes, first = np.bincount(lines.at), np.unique(lines.at, return_index=True)[1]
     for name in [name for name in names if is_called(name, "flag", *LABELS)]:
-        outcomes = as_outcomes(table.columns[name])
+        outcomes = outcomes_of(table.columns[name])
         if np.isnan(outcomes).any() or (outcomes == outcomes[first][lines.at]).all():
             continue
         true, counts = outcomes == 1.0, np.bincount(lines.at, weights=outcomes)

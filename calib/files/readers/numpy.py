@@ -22,7 +22,7 @@ def read_npy(source: Source, limits: Limits, progress: Progress | None = None) -
     """Read the array of an NPY file."""
     with source.open() as file:
         array = read_array(file, limits, "the array")
-    return _read_arrays({"array": array}, "npy")
+    return table_of_arrays({"array": array}, "npy")
 
 
 def read_array(file: Any, limits: Limits, what: str) -> np.ndarray:
@@ -73,7 +73,7 @@ def read_npz(source: Source, limits: Limits, progress: Progress | None = None) -
                 arrays[name] = read_array(content, limits, f"array {name!r}")
             if progress is not None:
                 progress(done / len(members), "reading")
-    return _read_arrays(arrays, "npz")
+    return table_of_arrays(arrays, "npz")
 
 
 def _check_members(members: list[zipfile.ZipInfo], source: Source, limits: Limits) -> None:
@@ -93,31 +93,26 @@ def _check_members(members: list[zipfile.ZipInfo], source: Source, limits: Limit
 def _text_of(array: np.ndarray, name: str) -> np.ndarray:
     if array.dtype.kind == "S":
         return np.array([cell.decode("utf-8", "replace") for cell in array.tolist()], dtype=object)
-    code_points = array.view(np.uint32).reshape(len(array), -1)
+    code_points = array.view(np.uint32).reshape(-1, array.itemsize // 4)
     if len(bad := np.flatnonzero((code_points > MOST_CODE_POINT).any(axis=1))):
         raise InputError(f"array {name!r} holds something other than text in row {bad[0]}; save it again")
     return array.astype(object)
 
 
-def _read_arrays(arrays: Mapping[str, np.ndarray], format: str) -> Table:
+def table_of_arrays(arrays: Mapping[str, np.ndarray], format: str) -> Table:
+    """Return a table of arrays, (n,) or (n, m), without ranked classes; matrices of text become columns."""
     made: dict[str, np.ndarray] = {}
     for name, array in arrays.items():
         if array.ndim != 2 or array.shape[1] == 1:
             array = array.ravel()
         if array.dtype.kind in "US":
             array = _text_of(array.ravel(), name).reshape(array.shape)
-        elif array.ndim == 2 or array.dtype.kind == "f":
+        elif array.dtype != object and (array.ndim == 2 or array.dtype.kind == "f"):
             array = np.ascontiguousarray(as_numbers(array))
         made[name] = array
-    return table_of_arrays(made, format)
-
-
-def table_of_arrays(arrays: Mapping[str, np.ndarray], format: str) -> Table:
-    """Return a table of arrays, (n,) or (n, m), without ranked classes; matrices of text become columns."""
-    table = Table.of(format, arrays)
+    table = Table.of(format, made)
     columns, matrices = ranked_matrices(dict(table.columns), dict(table.matrices))
-    for name, matrix in matrices.items():
-        if matrix.dtype == object:
-            columns = columns | {f"{name}[{j}]": matrix[:, j] for j in range(matrix.shape[1])}
-    numbers = {name: as_numbers(matrix) for name, matrix in matrices.items() if matrix.dtype != object}
-    return Table(format, columns, numbers)
+    for name in [name for name, matrix in matrices.items() if matrix.dtype == object]:
+        matrix = matrices.pop(name)
+        columns |= {f"{name}[{j}]": matrix[:, j] for j in range(matrix.shape[1])}
+    return Table(format, columns, matrices)

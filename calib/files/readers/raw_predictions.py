@@ -34,13 +34,13 @@ from calib.files.readers.answers import (
     MISSING,
     abstaining,
     are_equivalent,
-    as_outcomes,
     classes_in,
     codes_of,
     graded,
     missing_cells,
     nearly_same,
     no_classes,
+    outcomes_of,
     same_answers,
     same_classes,
     two_classes,
@@ -594,7 +594,7 @@ def _labelled(raw: RawPredictions, labels: np.ndarray | None) -> RawPredictions:
             labels = by_word(labels, lambda word: "" if word in none else word, object)
             raw = replace(raw, no_labels=found)
     if labels is not None and "classes" not in raw.has:
-        labels = as_outcomes(labels)
+        labels = outcomes_of(labels)
     raw = replace(raw, labels=labels)
     if raw.roles is None and "event" not in raw.has:
         return raw

@@ -140,8 +140,6 @@ def _table_of_arrays(data: Mapping[str, Any]) -> Table:
     for name, array in arrays.items():
         if n_axes(array) > 2:
             raise InputError(f"{name!r} has shape {array.shape}; one or two dimensions are needed")
-        text = array.astype(object) if array.dtype.kind in "USO" else array
-        arrays[name] = text.reshape(-1) if n_axes(array) == 1 else text
     table = table_of_arrays(arrays, "npz")
     return table if table.matrices else replace(table, format="frame")
 

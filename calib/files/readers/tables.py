@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -200,13 +201,8 @@ def some_names(names: Iterable[str]) -> str:
 
 
 def repeated(names: Iterable[T]) -> T | None:
-    """Return the first repeated name; None if there is none."""
-    seen: set[T] = set()
-    for name in names:
-        if name in seen:
-            return name
-        seen.add(name)
-    return None
+    """Return the first name that occurs twice; None if there is none."""
+    return next((name for name, times in Counter(names).items() if times > 1), None)
 
 
 def check_distinct(names: Sequence[str]) -> None:

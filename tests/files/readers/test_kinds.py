@@ -164,6 +164,8 @@ def test_whether_a_class_is_right_suffices():
         {"predicted": CODE, "confidence": CONFIDENCE, "label": TRUE, "correct": CORRECT ^ (np.arange(N) < 3)}
     )
     assert examine(frame)["columns_disagree"].rows.tolist() == [0, 1, 2]
+    wrong = frame.drop(columns="correct").assign(wrong=1 - frame["correct"].astype(int))
+    assert examine(wrong)["columns_disagree"].rows.tolist() == [0, 1, 2]
 
 
 def test_a_pipelines_label_is_what_it_predicts():
