@@ -234,31 +234,26 @@ def class_faults(
 ) -> list[Finding]:
     """As `find_class_faults`, from the rows of each predicted, true and (if known) expected class."""
     size, names = len(class_names), np.array(class_names, dtype=object)
-    absent, doubt = np.flatnonzero(true == 0) if true is not None else np.arange(0), ""
-    if expected is not None and len(absent) and expected[absent].max() > EXPECTED_ROWS:
-        most = absent[expected[absent].argmax()]
-        doubt = (
-            f" The scores expect {expected[most]:,.0f} rows of {names[most][:40]!r}: are labels missing, or "
-            "columns misnamed?"
-        )
+    absent, doubt = np.zeros(size, dtype=bool) if true is None else true == 0, ""
+    if expected is not None and expected[absent].max(initial=0.0) > EXPECTED_ROWS:
+        most = (expected * absent).argmax()
+        doubt = f" The scores expect {expected[most]:,.0f} rows of {names[most][:40]!r}: "
+        doubt += "are labels missing, or columns misnamed?"
     found = [("class_never_true", absent, "never the true label", doubt)]
     if predicted is not None:
-        none, few = predicted == 0, predicted < POINTS_PER_BIN
         advice = " Such a class has no top-label diagram and no calibration by predicted class."
-        found += [("class_never_predicted", np.flatnonzero(none), "never predicted", advice)]
-        what = f"predicted fewer than {POINTS_PER_BIN} times"
-        advice = (
-            f" That does not fill one bin of {POINTS_PER_BIN} points; histogram binning leaves their scores "
-            "as they are."
-        )
-        found += [("class_rare", np.flatnonzero(few & ~none), what, advice)]
+        found += [("class_never_predicted", predicted == 0, "never predicted", advice)]
+        what, few = f"predicted fewer than {POINTS_PER_BIN} times", predicted < POINTS_PER_BIN
+        advice = f" That does not fill one bin of {POINTS_PER_BIN} points; "
+        advice += "histogram binning leaves their scores as they are."
+        found += [("class_rare", few & (predicted > 0), what, advice)]
     findings: list[Finding] = []
-    for code, classes, what, advice in found:
-        if len(classes):
-            be = "is" if len(classes) == 1 else "are"
-            told = f"{len(classes):,} of {size:,} classes {be} {what}: {some_names(names[classes])}.{advice}"
+    for code, those, what, advice in found:
+        if columns := tuple(names[those]):
+            be = "is" if len(columns) == 1 else "are"
+            told = f"{len(columns):,} of {size:,} classes {be} {what}: {some_names(columns)}.{advice}"
             severity = "warning" if advice and advice == doubt else "note"
-            findings.append(Finding(code, told, columns=tuple(names[classes]), severity=severity))
+            findings.append(Finding(code, told, columns=columns, severity=severity))
     return [*findings, *find_few_rows(n, size if predicted is not None else 1)]
 
 

@@ -115,8 +115,7 @@ def classes_in(*columns: np.ndarray | None) -> tuple[str, ...]:
     """Return the distinct classes in columns: numbers by size, then texts in alphabetical order."""
     held = (words_in(values.ravel())[1] for values in columns if values is not None)
     words = {word for each in held for word in each} - set(MISSING)
-    last = [ANOTHER] if ANOTHER in words else []
-    return (*sorted(words - {ANOTHER}, key=natural), *last)
+    return tuple(sorted(words, key=lambda word: (word == ANOTHER, natural(word))))
 
 
 def two_classes(labels: np.ndarray | None, positive: str | None) -> tuple[str, str]:
@@ -191,11 +190,10 @@ def same_classes(labels: Sequence[str], predicted: Sequence[str]) -> dict[str, s
     words for yes and no; match initials.
     """
     heads = {re.sub(r"[^\W_]*$", "", commonprefix(names)) for names in (labels, predicted) if len(names) > 1}
+    heads.discard("")
 
     def without_head(name: str) -> str | None:
-        return _bare(
-            next((name.removeprefix(head) for head in heads if head and name.startswith(head)), name)
-        )
+        return _bare(name.removeprefix(next(filter(name.startswith, heads), "")))
 
     def initial(name: str) -> str | None:
         return name[:1].lower() if 1 in (max(map(len, labels)), max(map(len, predicted))) else None

@@ -26,22 +26,19 @@ from calib.files.readers.text import read_delimited
 
 NPY_MAGIC = b"\x93NUMPY"
 #: First bytes of files that people pass by mistake, and what to do instead.
-FOREIGN = {
-    **dict.fromkeys(
-        (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"),
-        "a Python pickle, which can run code and is never read; save with np.savez or to_parquet",
+FOREIGN: dict[bytes | tuple[bytes, ...], str] = {
+    (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"): (
+        "a Python pickle, which can run code and is never read; save with np.savez or to_parquet"
     ),
     b"\x89HDF": "an HDF5 file; save the arrays with np.savez",
     b"MATLAB": "a MATLAB file; save the arrays as CSV",
     b"%PDF": "a PDF document",
-    b"\x89PNG": "a picture",
-    b"\xff\xd8\xff": "a picture",
-    **dict.fromkeys(
-        (b"<!DOCTYPE html", b"<!doctype html", b"<html"),
-        "an HTML page, such as one that says why a download failed; download the file itself",
+    (b"\x89PNG", b"\xff\xd8\xff"): "a picture",
+    (b"<!DOCTYPE html", b"<!doctype html", b"<html"): (
+        "an HTML page, such as one that says why a download failed; download the file itself"
     ),
     b"version https://git-lfs": "a Git LFS pointer, and the file itself is elsewhere; run git lfs pull",
-    **dict.fromkeys((b"@relation", b"@RELATION"), "an ARFF file; save it as CSV"),
+    (b"@relation", b"@RELATION"): "an ARFF file; save it as CSV",
     b"FEA1": "a Feather file of version 1; write it again with a current pandas or pyarrow",
 }
 
