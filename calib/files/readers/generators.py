@@ -116,8 +116,8 @@ def of_named_columns(columns: Columns) -> Iterator[Roles]:
 
 def of_pairs(columns: Columns) -> Iterator[Roles]:
     """Propose scores with a column each that says whether its event happened: prob1 and prob1_outcome."""
-    scores, given = tuple(columns.truths), columns.given
-    if len(scores) > 1 and not given.label and given.score in ((), scores):
+    scores = tuple(columns.truths)
+    if len(scores) > 1 and not columns.given.label:
         names = tuple((columns.event_of(name) or ("", name, ""))[1] for name in scores)
         yield from _with_labels(columns, Frame(scores, names if len({*names}) == len(names) else scores))
 
@@ -139,7 +139,7 @@ def of_sums(columns: Columns) -> Iterator[Roles]:
 def of_plain_scores(columns: Columns) -> Iterator[Roles]:
     """Propose all columns of numbers, if each is highest in the rows of its class."""
     scores = [n for n in columns.scores if not is_whole(columns[n]) and not columns.is_called_score(n)]
-    if columns.given.score or columns.groups or len(scores) < 2 or len(scores) != len(columns.scores):
+    if columns.groups or not 1 < len(scores) == len(columns.scores):
         return
     for name in label_columns(columns):
         if len(columns.words(name)) == len(scores) and columns.goes_with(scores, name):
@@ -308,12 +308,10 @@ def of_predicted(columns: Columns) -> Iterator[Roles]:
                 graded = [name for name in columns.correct if name not in (predicted, label)]
                 kind, correct = ("confidence", None) if free else ("top-label", next(iter(graded), None))
                 yield replace(base, kind=kind, predicted=predicted, label=(label,), correct=correct)
-        grades = [] if columns.given.label else columns.correct
         answers = [name for name in named if not is_free_text(columns[name])]
-        unlabelled = not (pool and columns.labels)
-        for predicted, grade in product(answers if grades or unlabelled else (), grades or [""]):
-            if grade != predicted:
-                yield replace(base, predicted=predicted, correct=grade or None)
+        unlabelled: list[str | None] = [] if columns.labels else [None]
+        for predicted, correct in product(answers, columns.correct or unlabelled):
+            yield replace(base, predicted=predicted, correct=correct)
 
 
 def _answers(columns: Columns, score: str, label: str) -> list[str]:

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, product
-from string import ascii_uppercase
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 import numpy as np
@@ -96,20 +96,13 @@ def _unfold(
         spreads[name] = spread
     elif kinds == {list} and all(len(cell) == 1 for cell in present):
         _unfold(name, [None if cell is None else cell[0] for cell in cells], columns, spreads, depth)
-    elif kinds == {dict} and all(type(cell.get("values")) is list and "type" in cell for cell in present):
-        columns[name] = [None if cell is None else _vector_of(cell) for cell in cells]
+    elif kinds == {dict} and all(cell.keys() == {"type", "values"} for cell in present):  # of Spark
+        columns[name] = [None if cell is None else cell["values"] for cell in cells]
     elif depth < DEEPEST and 0 < len(keys) <= MOST_KEYS:
         for key in keys:
             _unfold(f"{name}.{key}", [(cell or {}).get(key) for cell in cells], columns, spreads, depth + 1)
     else:
         columns[name] = cells
-
-
-def _vector_of(cell: Mapping[str, Any]) -> list[Any]:
-    if cell.get("indices") is None or type(cell.get("size")) is not int:
-        return list(cell["values"])
-    numbers = dict(zip(cell["indices"], cell["values"], strict=False))
-    return [numbers.get(at, 0.0) for at in range(min(cell["size"], LONGEST_LIST))]
 
 
 def _pairs_of(cell: Any, known: bool) -> list[tuple[str, float]] | None:
@@ -353,16 +346,15 @@ def _true_sets(
     """Turn lists of true classes into 0 and 1 for each class; None for other lists."""
     if not _are_lists(cells, (str, int)) or _several_true(cells):
         return None
-    sets: list[set[Any]] = [set(cell or ()) for cell in cells]
-    if not classes:
-        matrices = [rows for other, rows in columns.items() if other != name and _numbers_alike(rows)]
-        width = len(matrices[0][0]) if matrices else 0
-        if not all(type(entry) is int and 0 <= entry < width for each in sets for entry in each) or not width:
-            return None
-        return {name: [[int(code in true) for code in range(width)] for true in sets]}
-    spread: Spread = [[(entry, 1.0) for entry in sorted(set(map(str, each)))] for each in sets]
-    lines, ones = _lines_of(name, spread, classes)
+    matrices = [rows for other, rows in columns.items() if other != name and _numbers_alike(rows)]
+    codes = [str(code) for code in range(len(matrices[0][0]) if matrices else 0)]
+    spread: Spread = [[(entry, 1.0) for entry in sorted(set(map(str, cell or ())))] for cell in cells]
+    lines, ones = _lines_of(name, spread, classes or codes)
+    if not classes and codes != lines.classes:
+        return None
     table = lines.grid(ones.astype(np.int64), limits)
+    if not classes:
+        return {name: table.tolist()}
     return {f"true[{word}]": table[:, code] for code, word in enumerate(lines.classes)}
 
 
@@ -378,13 +370,12 @@ def _from_harness(columns: dict[str, Cells]) -> dict[str, Cells]:
     source = next((name for name in ("filtered_resps", "resps") if name in columns), None)
     if source is None:
         return columns
-    answers = [_log_likelihoods(cell) for cell in columns[source]]
+    rows = [answer for cell in columns[source] if (answer := _log_likelihoods(cell)) is not None]
     kept = {n: c for n, c in columns.items() if n not in ("filtered_resps", "resps", "arguments", "target")}
     if "arguments" in columns:
         kept["prompt"] = [_first_text(cell) for cell in columns["arguments"]]
     target = {"target": columns["target"]} if "target" in columns else {}
-    rows = [answer for answer in answers if answer is not None]
-    if len(rows) < len(answers):
+    if len(rows) < len(columns[source]):
         return kept | target | {"predicted_answer": [_first_text(cell) for cell in columns[source]]}
     docs, targets = columns.get("doc", [None] * len(rows)), target.get("target", [None] * len(rows))
     gold = [_gold(*each) for each in zip(targets, docs, rows, strict=True)]
@@ -412,11 +403,11 @@ def _gold(target: Any, doc: Any, row: Sequence[float]) -> int | None:
     text = str(target[0] if type(target) is list and len(target) == 1 else target).strip()
     choices = doc.get("choices", doc.get("options")) if type(doc) is dict else None
     listed = [*choices.values()] if type(choices) is dict else [choices]
-    texts = [(text, each) for each in listed if type(each) is list and len(each) == len(row)]
-    for word, names in ((text, range(len(row))), (text.upper(), ascii_uppercase[: len(row)]), *texts):
+    texts = [each for each in listed if type(each) is list and len(each) == len(row)]
+    for names in (range(len(row)), ascii_uppercase[: len(row)], ascii_lowercase[: len(row)], *texts):
         stripped = [str(name).strip() for name in names]
-        if stripped.count(word) == 1:
-            return stripped.index(word)
+        if stripped.count(text) == 1:
+            return stripped.index(text)
     return None
 
 

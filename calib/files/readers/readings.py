@@ -348,19 +348,19 @@ def _refuse_stray_cells(columns: Columns, read: Sequence[Roles]) -> None:
     for name in given.score or [name for name in columns.word if name not in known]:
         if name not in columns.word or columns[name].dtype != object:
             continue
-        named, first = name in given.score or columns.is_called_score(name), str(columns[name][0])
-        stray = _stray_cell(columns, name, labelled) if named or not is_confidence else None
-        if stray is None and (name in given.score or (not read and named and re.search(r"\d", first))):
-            stray = 0, first
-        if stray is not None:
+        named, (codes, words) = name in given.score or columns.is_called_score(name), columns.coded(name)
+        row = _stray_cell(columns, name, labelled) if named or not is_confidence else None
+        like_number = not read and named and re.search(r"\d", words[codes[0]])
+        if row is not None or name in given.score or like_number:
             raise InputError(
-                f"column {name[:60]!r} needs numbers, but holds {stray[1][:60]!r} in row {stray[0]}; write a "
-                "number such as 0.5, leave the cell empty if the score is missing, or remove the row"
+                f"column {name[:60]!r} needs numbers, but holds {words[codes[row or 0]][:60]!r} in row "
+                f"{row or 0}; write a number such as 0.5, leave the cell empty if the score is missing, or "
+                "remove the row"
             )
 
 
-def _stray_cell(columns: Columns, name: str, labelled: bool) -> tuple[int, str] | None:
-    """Return the first cell (row, text) of a column of numbers that is no number; None for other columns."""
+def _stray_cell(columns: Columns, name: str, labelled: bool) -> int | None:
+    """Return the row of the first cell of a column of numbers that is no number; None for other columns."""
     codes, words = columns.coded(name)
     numbers = [len(word) <= 60 and NUMBERLIKE.fullmatch(word) is not None for word in words]
     like, others = np.array(numbers)[codes], np.array([*map(bool, words)])[codes]
@@ -368,8 +368,7 @@ def _stray_cell(columns: Columns, name: str, labelled: bool) -> tuple[int, str] 
     whole = all(word.lstrip("+-").isdigit() for word, number in zip(words, numbers, strict=True) if number)
     if like.sum() <= others.sum() or (whole and not (others.any() and labelled)):
         return None
-    row = int((others if others.any() else like).argmax())
-    return row, words[codes[row]]
+    return int((others if others.any() else like).argmax())
 
 
 def _refuse_fractions(columns: Columns, roles: Roles) -> None:
