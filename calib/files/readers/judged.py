@@ -160,11 +160,8 @@ def _classes(columns: Mapping[str, np.ndarray]) -> dict[str, set[str]]:
     for name, values in columns.items():
         words = _words(values)
         few = 1 < len(words) <= min(MOST_VALUES, max(len(values) // 2, 2))
-        if (
-            few
-            and max(map(len, words)) <= LONGEST
-            and not (CONFIDENCE.search(name) or LABELLERS.search(name))
-        ):
+        few = few and max(map(len, words)) <= LONGEST
+        if few and not (CONFIDENCE.search(name) or LABELLERS.search(name)):
             found[name] = words
     return found
 
