@@ -255,7 +255,7 @@ def _options(columns: Columns, roles: Roles) -> dict[str, str]:
     alone = plain and columns.around(head, tail[::-1]) == scores
     found = {
         "score": f"{head}*{tail[::-1]}" if alone else ",".join(scores),
-        "label": ",".join(roles.label),
+        "label": roles.label[0] if len(roles.label) == 1 else "",
         "predicted": "" if roles.ranked else roles.predicted,
         "correct": "" if roles.label else roles.correct,
     }
@@ -274,8 +274,6 @@ def _decisive(
     columns: Columns, roles: Roles, options: dict[str, str], open_: Sequence[str]
 ) -> tuple[str, ...] | None:
     """Return the fewest options with which a table is read in this way; None if options cannot decide."""
-    if len(roles.label) > 1:
-        options = {name: value for name, value in options.items() if name != "label"}
     open_ = [option for option in open_ if option in options]
     plain = [name for name in options if name != "positive"]
     for names in filter(None, (*([option] for option in open_), open_, plain, [*options])):

@@ -311,13 +311,10 @@ def part_tables(table: Table) -> Mapping[str, Table]:
             parts[part]["_".join(words) or name] = values
         elif values.ndim == 1:
             shared[name] = values
-    parts.pop("training")
     tables = {}
-    for part, arrays in parts.items():
-        matrices = {name: values for name, values in arrays.items() if values.ndim == 2}
-        if matrices:
-            n_rows = len(next(iter(matrices.values())))
-            usable = {n: v for n, v in shared.items() if is_called(n, "classes") or len(v) == n_rows}
-            columns = {name: values for name, values in (usable | arrays).items() if values.ndim == 1}
-            tables[part] = Table(table.format, columns, matrices)
+    for part in ("calibration", "evaluation"):
+        sizes = [len(values) for values in parts[part].values() if values.ndim == 2]
+        if sizes:
+            usable = {n: v for n, v in shared.items() if is_called(n, "classes") or len(v) == sizes[0]}
+            tables[part] = Table.of(table.format, usable | parts[part])
     return tables
