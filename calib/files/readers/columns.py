@@ -217,14 +217,6 @@ class Columns:
         each = (self._once(("words", name, dropped), partial(found, name)) for name in names)
         return frozenset().union(*each)
 
-    def varies(self, name: str) -> bool:
-        """Whether a column holds two different values; fractions are compared without their texts."""
-        if name not in self.fractions:
-            return len(self.words(name)) > 1
-        values = self[name][:FIRST]
-        known = values[~np.isnan(values)]
-        return bool((known != known[:1]).any())
-
     def are_mostly(self, name: str, classes: Collection[str]) -> bool:
         """Whether a column holds at least two of the classes, and at most as many other words."""
         words = self.words(name)
@@ -290,8 +282,7 @@ class Columns:
         """Return columns side by side, or the matrix of that name, (n, k) array."""
         if names[0] in self.table.matrices:
             return self.table.matrices[names[0]][:first]
-        with np.errstate(invalid="ignore"):  # of a signalling NaN, which becomes a quiet one
-            return np.stack([self[name][:first] for name in names], axis=1)
+        return np.stack([self[name][:first] for name in names], axis=1)
 
     def are_several(self, label: Sequence[str]) -> bool:
         """Whether labels are 0 and 1 for each class, and some rows have no true class or several."""
@@ -318,14 +309,11 @@ class Columns:
 
     def frames(self, names: Iterable[str]) -> list[Frame]:
         """Return the groups of columns of scores by their names, the largest first."""
-        groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        groups: dict[tuple[str, str], dict[str, str]] = {}
         for name in names:
             if (event := self.event_of(name)) is not None:
-                groups.setdefault((event[0], event[2]), []).append((name, event[1]))
-        found = []
-        for around, pairs in groups.items():
-            columns, classes = zip(*pairs, strict=True)
-            found.append(Frame(columns, classes, *around))
+                groups.setdefault((event[0], event[2]), {})[name] = event[1]
+        found = [Frame((*group,), (*group.values(),), *around) for around, group in groups.items()]
         distinct = [frame for frame in found if len({*frame.names}) == len(frame.names) > 1]
         return sorted(distinct, key=lambda frame: -len(frame.columns))
 
@@ -355,8 +343,10 @@ class Columns:
         """Whether most rows sum to 1 or to 100, or their exponentials do."""
         if len(names) < 2 and not {*names} & self.table.matrices.keys():
             return False
-        sums = self._once(("sums", *names), lambda: sums_of(self.rows(names, LOOKED_AT).T))
-        return sums_to_one(sums, share)
+        columns = np.array([*self.rows(names, LOOKED_AT).T], dtype=np.float64)
+        sums = columns.sum(axis=0)
+        are_logs = np.nanmax(sums, initial=-np.inf) < 0.0
+        return are_one(np.exp(columns).sum(axis=0) if are_logs else sums, share)
 
     def agreement(self, scores: Sequence[str], label: str, names: Sequence[str] = ()) -> float:
         """Return by how many standard errors the highest score names the class more often than by chance.
@@ -367,11 +357,9 @@ class Columns:
         values = self[label][: len(rows)]
         classes = sorted(self.words(label).intersection(words_in(values)[1]), key=natural)
         classes = [*names] if {*names} >= {*classes} else classes
-        if len(classes) < 2 or not rows.size:
-            return 0.0
         true = codes_of(values, classes, False)
         known = np.isfinite(rows).all(axis=1) & (true >= 0)
-        if not known.any():
+        if len(classes) < 2 or not known.any():
             return 0.0
         top, true = rows[known].argmax(axis=1), true[known]
         size = max(rows.shape[1], len(classes))
@@ -407,13 +395,9 @@ class Columns:
 
     def separation(self, score: str, label: str, positive: str) -> tuple[float, float]:
         """Return the AUC of a score for a class, and by how many standard errors it is above 1/2."""
-
-        def found() -> tuple[float, float]:
-            codes, words = self.coded(label)
-            event, filled = np.array([(word == positive, word != "") for word in words])[codes].T
-            return self.separates(score, event, filled)
-
-        return self._once((score, label, positive), found)
+        codes, words = self.coded(label)
+        event, filled = np.array([(word == positive, word != "") for word in words])[codes].T
+        return self.separates(score, event, filled)
 
     def separates(self, score: str, event: np.ndarray, filled: Any = True) -> tuple[float, float]:
         """Return `separation` for a mask of events in place of a class."""
@@ -444,7 +428,7 @@ class Columns:
             total = 1.0 if rows[start].max(initial=0.0) <= 1.0 + ROUNDING else 100.0
             least, most = np.searchsorted(means, means[start] + total * np.array([0.98, 1.02]))
             ends = [end for end in (most - 1, least) if start + 1 < end < len(sums)]
-            ends = [end for end in ends if sums_to_one((sums[end] - sums[start]) / total, 0.95)]
+            ends = [end for end in ends if are_one((sums[end] - sums[start]) / total, 0.95)]
             if ends:
                 found.append(tuple(columns[start : ends[0]]))
             start = ends[0] if ends else start + 1
@@ -496,8 +480,6 @@ class Columns:
     def alike(self, name: str, other: str, flags: bool) -> bool:
         """Whether two columns that differ could both be the label: the same words, or `flags` that agree."""
         first, second = self.words(name), self.words(other)
-        if min(len(first), len(second)) < 2:
-            return False
         (codes, words), (others, other_words) = (words_in(self[each][:FIRST]) for each in (name, other))
         pairs = len(np.unique(codes * len(other_words) + others))
         if pairs == len(words) == len(other_words):  # one names the classes of the other
@@ -552,20 +534,11 @@ def is_flag(values: np.ndarray) -> bool:
         return values.dtype.kind in "iuf" and bool(((values == 0) | (values == 1)).all())
 
 
-def sums_of(columns: Iterable[np.ndarray]) -> np.ndarray:
-    """Return the sums of rows, or of their exponentials if they are log-probabilities, (n,) array."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        rows = np.array([*columns], dtype=np.float64)
-        sums: np.ndarray = rows.sum(axis=0)
-        return np.exp(rows).sum(axis=0) if np.nanmax(sums, initial=-np.inf) < 0.0 else sums
-
-
-def sums_to_one(sums: np.ndarray, share: float) -> bool:
+def are_one(sums: np.ndarray, share: float) -> bool:
     """Whether a share of the sums, of rows without blank cells, is near 1 or near 100."""
     sums = sums[~np.isnan(sums)]
-    with np.errstate(over="ignore", invalid="ignore"):
-        near = np.abs(sums - 1.0) < 0.02, np.abs(sums - 100.0) < 2.0
-        return bool(sums.size) and max(float(np.mean(column)) for column in near) > share
+    near = [np.abs(sums - total) < 0.02 * total for total in (1.0, 100.0)]
+    return bool(sums.size) and max(float(np.mean(rows)) for rows in near) > share
 
 
 def are_odds(matrix: np.ndarray) -> bool:

@@ -57,7 +57,7 @@ def score_columns(columns: Columns) -> list[str]:
     unit = [name for name in columns.unit if columns.ends(name)[1] >= LEAST_HIGH]
     found = [n for n in columns.scores if n in unit or columns.is_called_score(n) or columns.is_percent(n)]
     found = [name for name in found if not is_another(columns, name)] or found
-    found = [name for name in found if columns.varies(name)] or found
+    found = [name for name in found if len({*columns.ends(name)}) > 1] or found
     found = [name for name in found if name.startswith("p(")] or found
     return found if len(found) <= MOST_MODELS else []
 
