@@ -171,13 +171,12 @@ def decision_curve(
     hits, needless, covariance = _shares_acted_on(rows.clusters, happened, event, weight, grid)
     few = 1.0 if rows.clusters.independent else few_clusters_factor(rows.clusters.n_clusters, alpha)
     most = 1.0 / float(weight @ weight) if rows.clusters.independent else float(rows.clusters.n_clusters)
-    ends = []
-    for share, variance in ((hits, covariance[0, 0]), (needless, covariance[1, 1])):
-        seen = variance > 0.0
-        effective = np.where(seen, share * (1.0 - share) / np.where(seen, variance, 1.0), most) * few
+    ends, variances = [], np.maximum(covariance[[0, 1], [0, 1]], 1e-30)
+    for share, variance in zip((hits, needless), variances, strict=True):
+        spread = share * (1.0 - share)
+        effective = np.where(spread > 1e-12, spread / variance, most) * few
         ends.append((share, *jeffreys_limits(share * effective, effective, alpha)))
-    spread = np.sqrt(covariance[0, 0] * covariance[1, 1])
-    correlation = np.divide(covariance[0, 1], spread, out=np.zeros(len(grid)), where=spread > 0.0)
+    correlation = covariance[0, 1] / np.sqrt(variances[0] * variances[1])
     costs = tuple(end * odds for end in ends[1])
     model, lower, upper = combined_difference(ends[0], costs, correlation)
     events = float(weight[happened].sum())
@@ -231,33 +230,26 @@ def _shares_acted_on(
 
     `weight` sums to 1.
     """
-    order = np.argsort(event, kind="stable")
-    first = np.searchsorted(event[order], grid)  # rows from here on have a score of at least t
+    order = np.argsort(-event, kind="stable")
+    n_acted = np.searchsorted(-event[order], -grid, side="right")  # rows with a score of at least t
+    cluster, weight = clusters.code[order], weight[order]
+    size = np.bincount(cluster, weight)
+    masses = weight * happened[order], weight * ~happened[order]
+    # of rows of the same cluster with a higher score
+    before = [np.zeros(len(mass)) for mass in masses]
+    if not clusters.independent:
+        before = [pd.Series(mass).groupby(cluster).cumsum().to_numpy() - mass for mass in masses]
 
-    def acted_on(mass: np.ndarray) -> np.ndarray:
-        return np.append(np.cumsum(mass[order][::-1])[::-1], 0)[first]
+    def acted_on(values: np.ndarray) -> np.ndarray:
+        return np.append(0.0, np.cumsum(values))[n_acted]
 
-    hits, needless = acted_on(weight * happened), acted_on(weight * ~happened)
-    if clusters.independent:
-        square, total = weight * weight, weight @ weight
-        of_hits, of_needless = acted_on(square * happened), acted_on(square * ~happened)
-        mixed = hits * needless * total - hits * of_needless - needless * of_hits
-        own = [
-            part * (1.0 - 2.0 * share) + share**2 * total
-            for part, share in ((of_hits, hits), (of_needless, needless))
-        ]
-        return hits, needless, np.array([[own[0], mixed], [mixed, own[1]]])
+    shares, sizes = (np.array([acted_on(mass * by) for mass in masses]) for by in (1.0, size[cluster]))
     covariance = np.empty((2, 2, len(grid)))
-    for place, threshold in enumerate(grid):
-        acted = event >= threshold
-        sums = np.array(
-            [
-                clusters.sums(weight * ((acted & which) - share[place]))
-                for which, share in ((happened, hits), (~happened, needless))
-            ]
-        )
-        covariance[:, :, place] = clusters.variance_factor * sums @ sums.T
-    return hits, needless, covariance
+    for a, b in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        products = acted_on(before[a] * masses[b] + before[b] * masses[a] + masses[a] * masses[b])
+        apart = shares[a] * sizes[b] + shares[b] * sizes[a] - shares[a] * shares[b] * (size @ size)
+        covariance[a, b] = clusters.variance_factor * (products - apart)
+    return shares[0], shares[1], covariance
 
 
 @dataclass(frozen=True, eq=False, repr=False)

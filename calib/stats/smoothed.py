@@ -192,18 +192,11 @@ def _local_lines(score: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.
         last = int(np.searchsorted(score, score[places[-1]] + apart, side="right")) - 1
         places.append(max(last, places[-1] + 1))
     at = np.array(places)
-    within = np.append(0.0, np.cumsum(weight))
-    low, high = np.zeros(len(at)), np.full(len(at), score[-1] - score[0])
-    for _ in range(60):  # the smallest distance within which there is a share `SPAN` of the weight
-        middle = (low + high) / 2.0
-        ends = (
-            np.searchsorted(score, score[at] - middle, side="left"),
-            np.searchsorted(score, score[at] + middle, side="right"),
-        )
-        enough = within[ends[1]] - within[ends[0]] >= SPAN * within[-1] * (1.0 - 1e-9)
-        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
     away = score - score[at][:, None]
-    near = np.abs(away) / np.maximum(high, 1e-300)[:, None]
+    order = np.argsort(np.abs(away), axis=1)
+    enough = np.cumsum(weight[order], axis=1) >= SPAN * weight.sum() * (1.0 - 1e-9)
+    widest = np.take_along_axis(order, enough.argmax(axis=1)[:, None], axis=1)  # in the smallest window
+    near = np.abs(away) / np.maximum(np.abs(np.take_along_axis(away, widest, axis=1)), 1e-300)
     mass = np.where(near < 1.0, (1.0 - near**3) ** 3, 0.0) * weight
     mass[np.arange(len(at)), at] = weight[at]
     mass /= mass.sum(axis=1, keepdims=True)
