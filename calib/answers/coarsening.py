@@ -7,7 +7,7 @@ finest, at which the most probable group reaches the level's threshold; a person
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,8 +67,8 @@ class Coarsening(LevelRule, Drawn):
         words = f"Of {self.n_samples:,} rows, {', '.join(said)} are answered; "
         words += f"{1.0 - self.share.sum():.1%} are left to a person."
         few = f"these rows are too few or too often wrong for an accuracy of {self.accuracy:.4g}"
-        clustered = "thresholds are the more careful ones"
-        promised = promise_words(self.guarantee, self.unpromised or few, self.dependence, clustered)
+        remark = "thresholds are the more careful ones"
+        promised = promise_words(self.guarantee, self.unpromised or few, self.dependence, remark)
         return f"{words} {promised}"
 
 
@@ -164,10 +164,9 @@ def _hierarchy(tree: Any, classes: tuple[str, ...]) -> _Hierarchy:
     paths = classes if tree is None else plain(tree)
     if isinstance(paths, Mapping) or hasattr(paths, "columns"):
         return _table_levels(pd.DataFrame(paths).fillna("").astype(str), classes)
-    n_paths = len(paths) if isinstance(paths, Sized) else 0
-    if n_paths != len(classes):
+    if np.size(paths) != len(classes):
         raise InputError(
-            f"tree must be a table, or hold a path for each of {len(classes):,} classes; got {n_paths:,}"
+            f"tree must hold a path for each of {len(classes):,} classes; got {np.size(paths):,}"
         )
     parts = [[name.strip() for name in str(path).split(SEPARATOR)] for path in paths]
     sizes = {len(names): str(path)[:60] for path, names in zip(paths, parts, strict=True)}

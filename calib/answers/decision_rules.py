@@ -125,17 +125,16 @@ class DecisionRule(AcceptanceRule):
                 f" The mean cost is {done.cost:.4f} reviews per row on these rows, which the thresholds were "
                 "chosen on; on new rows it is larger on average. Leaving all to a person costs 1."
             )
-        guarantee, clustered = self.guarantee, "this is the more careful of both answers"
+        guarantee, remark = self.guarantee, "this is the more careful of both answers"
         of_accuracy = self.target == "accuracy"
         if guarantee and of_accuracy and self.events is not None and self.value <= self.events.larger:
             guarantee += f" {self.events.words}"
         otherwise = self._shortfall if of_accuracy else ""
-        said = promise_words(guarantee, self.unpromised, self.dependence, clustered, otherwise)
+        said = promise_words(guarantee, self.unpromised, self.dependence, remark, otherwise)
         return f"{words} {said}".rstrip()
 
     @property
     def _shortfall(self) -> str:
-        """Why these rows promise no accuracy."""
         if self.needed is not None:
             takes = f"at least {self.needed:,} rows"
             if self.n_clusters is not None:
@@ -242,10 +241,8 @@ class EventRule(ActionRule):
                 f"{events + done.needless + done.left:,} rows, with {done.hits:,} of {events:,} events "
                 f"({', '.join(shares)})."
             )
-        clustered = "this holds whether they do or not"
-        return (
-            f"{words} {promise_words(self.guarantee, self.unpromised, self.dependence, clustered)}".rstrip()
-        )
+        remark = "this holds whether they do or not"
+        return f"{words} {promise_words(self.guarantee, self.unpromised, self.dependence, remark)}".rstrip()
 
     def frame(self) -> pd.DataFrame:
         """Return a row per target: its value, the value here, and the thresholds that keep it."""

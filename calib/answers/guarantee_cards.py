@@ -413,7 +413,6 @@ def _bin_intervals(
 
 
 def _is_weighted(fitted: HistogramBinning) -> bool:
-    """Whether weights differ within a bin."""
     return fitted.effective_ is not None and bool((fitted.effective_ < (1.0 - 1e-9) * fitted.inside_).any())
 
 

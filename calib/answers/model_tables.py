@@ -184,7 +184,6 @@ class ModelComparison(Drawn):
 
     @property
     def _lines(self) -> list[list[ModelNumber]]:
-        """The numbers of each measure and model, one for each method."""
         return [list(line) for _, line in groupby(self.numbers, attrgetter("measure", "model"))]
 
     @cached_property

@@ -151,7 +151,6 @@ class ThresholdSearch:
         return thresholds, last >= 0, needed
 
     def _rows_of(self, index: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return ascending confidence, outcome and row of each entry of a problem."""
         ends = self.problems.offsets
         return *self.problems.problem(index), self.problems.rows[ends[index] : ends[index + 1]]
 
@@ -201,12 +200,12 @@ class ThresholdSearch:
 
 
 def promise_words(
-    guarantee: str | None, unpromised: str | None, dependence: str | None, clustered: str, otherwise: str = ""
+    guarantee: str | None, unpromised: str | None, dependence: str | None, remark: str, otherwise: str = ""
 ) -> str:
-    """Say what is promised, or why nothing is; `clustered` is about rows that may belong together."""
+    """Say what is promised, or why nothing is; `remark` is about rows that may belong together."""
     said = guarantee or otherwise
     if guarantee is None and unpromised is not None:
         said = f"Nothing is promised for new rows: {unpromised}."
     if dependence is not None:
-        said += f" {dependence[0].upper()}{dependence[1:]} may belong together: {clustered}."
+        said += f" {dependence[0].upper()}{dependence[1:]} may belong together: {remark}."
     return said

@@ -187,10 +187,6 @@ def with_shrunken(
     )
 
 
-def _bins_distinct(binary: Any) -> bool:
-    return type(binary) is HistogramBinning and binary.ties == "group"
-
-
 def _gives_top(calibrator: MulticlassToBinary) -> bool:
     return calibrator.notion in TOP_NOTIONS
 
@@ -317,7 +313,9 @@ class MulticlassToBinary(Calibrator):
             self.__dict__.pop(name, None)
         self.class_names_, self.n_clusters_ = names_given(proba), rows.n_clusters
         code, group_names = self._grouped(groups, rows.n_given)
-        by_counts = _bins_distinct(self.binary_calibrator) and not rows.is_weighted
+        binary = self.binary_calibrator
+        is_grouped = type(binary) is HistogramBinning and binary.ties == "group"
+        by_counts = is_grouped and not rows.is_weighted
         unfitted = clone(self.binary_calibrator)  # once: scikit-learn reads the signature for every clone
 
         def fit_sorted(scores: np.ndarray, outcomes: np.ndarray) -> Any:

@@ -115,7 +115,6 @@ class Announcement:
 
     @classmethod
     def _of(cls, **state: Any) -> Self:
-        """Return predictions without checking the values."""
         new = object.__new__(cls)
         new.__setstate__({"columns": {}} | state)
         return new

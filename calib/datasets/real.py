@@ -137,7 +137,6 @@ def _read(file: str | Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _predict(features: np.ndarray, labels: np.ndarray, model: str, random_state: int) -> list[Any]:
-    """Return probabilities and labels of the calibration and of the evaluation rows."""
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import train_test_split

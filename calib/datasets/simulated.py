@@ -76,13 +76,11 @@ def resnet_shaped(
     other_shares = np.array([3, 1, 1, 1, 1, 1, 1, 3, 1, 1]) / 14
 
     def draw(n: int, rng: np.random.Generator) -> SimulatedRows:
-        confident = rng.random(n) < 0.92
-        confidence = np.where(
-            confident, 1.0 - 0.1 * rng.beta(0.35, 2.2, n), 0.4 + 0.5 * rng.beta(1.4, 1.4, n)
-        )
-        label = np.where(confident, rng.integers(10, size=n), rng.choice(10, size=n, p=other_shares))
+        high = rng.random(n) < 0.92
+        confidence = np.where(high, 1.0 - 0.1 * rng.beta(0.35, 2.2, n), 0.4 + 0.5 * rng.beta(1.4, 1.4, n))
+        label = np.where(high, rng.integers(10, size=n), rng.choice(10, size=n, p=other_shares))
         truth = confidence + tilt[label] * 4.0 * confidence * (1.0 - confidence)
-        truth -= np.where(confident, np.where(label == 3, 0.035, 0.003), 0.0)
+        truth -= np.where(high, np.where(label == 3, 0.035, 0.003), 0.0)
         weights = affinity[label] * rng.gamma(0.5, size=(n, 10))
         return label, confidence, np.clip(truth, 0.02, 0.999), weights
 

@@ -259,7 +259,6 @@ def sweep_models(
 def _recalibrated(
     name: str, calibrator: BaseEstimator, calibration: Announcement, rows: Announcement, counts: list[int]
 ) -> Iterable[Rows]:
-    """Return the rows with calibrated scores for each number of bins."""
     by_bins = getattr(getattr(calibrator, "binary", None), "n_bins", None) is not None
     if by_bins and isinstance(rows, Predictions):
         fits = (fit_on(clone(calibrator).set_params(binary__n_bins=count), calibration) for count in counts)

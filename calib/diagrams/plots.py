@@ -108,10 +108,9 @@ def plot(
     """
     check_choice(backend, BACKENDS, "backend")
     given: Any = result
-    draw = ALONE.get(type(result))
-    if draw is None:
+    if type(result) not in ALONE:
         given = result if isinstance(result, Mapping) else {name: result}
-        draw = OF_METHODS[type(next(iter(given.values())))]
+    draw = ALONE.get(type(result)) or OF_METHODS[type(next(iter(given.values())))]
     known = [*inspect.signature(draw).parameters][1:]
     if unknown := sorted(options.keys() - known):
         listed = ", ".join(["backend", *known])

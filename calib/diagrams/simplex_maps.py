@@ -426,7 +426,6 @@ def _arrows(
 
 
 def _lines(outlines: Iterable[np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the coordinates of lines with gaps between them."""
     points = np.vstack(
         [part for outline in outlines for part in (outline, [[np.nan, np.nan]])] or [np.empty((0, 2))]
     )

@@ -288,7 +288,6 @@ def bin_each_class(
 
 
 def _sorted_scores(scores: np.ndarray, outcomes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sort scores with their outcomes, as `_sorted_entries` does, without row numbers."""
     if scores.dtype != np.float32:
         ordered, _, happened = _sorted_entries(scores, outcomes, None, np.array([0, len(scores)]))
         return ordered, happened

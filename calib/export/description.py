@@ -98,7 +98,6 @@ def _probabilities(program: Program, calibrator: BaseEstimator, proba: Value) ->
 
 
 def _reweighted(matrix: Value, weights: Any) -> Value:
-    """Describe `calib.calibrators.label_shift.LabelShift.correct`."""
     weighted = matrix * np.asarray(weights, dtype=np.float64)
     sums = weighted.sums()
     return np.where(sums > 0.0, weighted / np.where(sums > 0.0, sums, 1.0), matrix)

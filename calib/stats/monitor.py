@@ -412,10 +412,7 @@ class Monitor(Drawn):
     def _unit(self, level: str, name: str) -> tuple[Level, int]:
         state = self.levels.get(level)
         if state is None or name not in state.names:
-            held = ", ".join(
-                f"{level} {name}".strip() for level, state in self.levels.items() for name in state.names
-            )
-            raise InputError(f"this count has no rows of {level!r} {name!r}; it has {held or 'no rows'}")
+            raise InputError(f"this count has no rows of {level} {name!r}; `units` lists what it has")
         return state, state.names.index(name)
 
     def units(self) -> list[Unit]:

@@ -199,7 +199,6 @@ def has_field(session: str) -> bool:
 
 
 def forget_ended() -> None:
-    """Drop uploads of sessions that have ended."""
     server = runtime.get_instance()
     manager: Any = server.uploaded_file_mgr
     known = {info.session.id for info in server._session_mgr.list_sessions()}

@@ -266,7 +266,6 @@ def cuts(rows: Announcement | Summary, at: CutsAt) -> dict[str, answers.Cut | st
 
 
 def cut_of(rows: Announcement | Summary, column: CutsAt) -> answers.Cut:
-    """Return the groups of a column that has groups."""
     (cut,) = cuts(rows, column).values()
     assert isinstance(cut, answers.Cut), "pages offer columns that have groups"
     return cut

@@ -303,7 +303,6 @@ def as_project() -> Project:
 
 
 def _saved(held: Mapping[str, Method]) -> dict[str, Any]:
-    """Return the calibrators of methods, each with its `choices`, for a project."""
     choices = {name: method.choices for name, method in held.items() if method.choices > 1}
     return {"calibrators": {name: method.calibrator for name, method in held.items()}, "choices": choices}
 
@@ -403,7 +402,6 @@ def undo() -> None:
 
 
 def from_example(name: str) -> Dataset:
-    """Return a built-in example as `Dataset`, with simulated columns."""
     example = _example(name)
     rows = example.evaluation.with_metadata(simulated_columns(example.evaluation))
     calibration = example.calibration

@@ -187,7 +187,6 @@ def several_models(reading: Reading) -> dict[str, str]:
 
 
 def further() -> list[Reading]:
-    """Return the uploads of further models, in their order."""
     held = (st.session_state.get(f"{FURTHER}{position}") for position in range(1, MOST_MODELS))
     return [reading for reading in held if reading is not None]
 

@@ -194,7 +194,6 @@ def escaped(text: object) -> str:
 
 
 def range_of(bin_: int, n_bins: int) -> str:
-    """Return the ends of an equal-width bin."""
     return f"{bin_ / n_bins:.3g} to {(bin_ + 1) / n_bins:.3g}"
 
 

@@ -197,7 +197,6 @@ def threshold_words(rule: DecisionRule) -> str:
 
 
 def show_table() -> None:
-    """List the rules of all models."""
     effects = {name: rule.effect for name, rule in rules.items()}
     table = pd.DataFrame(
         {

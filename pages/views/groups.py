@@ -133,7 +133,6 @@ def draw_groups(table: SliceTable) -> None:
 
 
 def list_groups(table: SliceTable) -> None:
-    """List the groups; a click on one opens it."""
     whole = table.frame()
     heads = {**SLICE_COLUMNS, "gap_of_rest": ("All others", SLICE_COLUMNS["gap_of_rest"][1])}
     ui.table_to_tick(
@@ -213,7 +212,6 @@ def show_centres() -> None:
 
 
 def show_over_time() -> None:
-    """Say whether the gap changed, and since when."""
     offered, columns = results.time_columns(data.evaluation)
     if not columns:
         st.info(NO_TIMES)

@@ -52,7 +52,6 @@ def go() -> None:
 
 
 def show_more() -> None:
-    """Show one of four steps after the lesson."""
     wanted = st.query_params.get("step", "noise")
     step = wanted if wanted in STEPS else "noise"
     st.session_state["further"] = step

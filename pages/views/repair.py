@@ -70,7 +70,6 @@ def chosen_method() -> Method | None:
 
 
 def drop(name: str) -> None:
-    """Remove a calibrator, and choose another one."""
     remove(name)
     st.session_state.pop("chosen", None)
 
@@ -138,7 +137,6 @@ def show_tried() -> None:
 
 
 def show_models() -> None:
-    """Compare all models, each alone and after two calibrators."""
     few = [name for name in ("TS", "TL-HB") if name in methods_of_kind(data.kind)]
     calibrators = few or list(methods_of_kind(data.kind))[:2]
     found = results.ask(compare_models, data.models, calibrators, n_bins=n_bins)

@@ -33,7 +33,6 @@ HEADS = {
 
 
 def worst_cell(name: str, curve: ValidityCurve) -> str:
-    """Say which cell has the largest gap."""
     last = curve.cells.iloc[-1]
     code = int(last["label"])
     scope = "all rows" if data.kind.scored else "all classes pooled"

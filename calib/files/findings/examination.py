@@ -113,8 +113,8 @@ class Examination:
         for finding in self.errors:
             if finding.fix is None:
                 raise InputError(finding.message)
-            fact, advice = finding.message.removesuffix("."), f"Pass fix=[{finding.code!r}] to calib.check"
-            raise RemedyError(fact, advice, "fix", finding.code)
+            code, fact = finding.code, finding.message.removesuffix(".")
+            raise RemedyError(fact, f"Accept the fix {code}: calib.check(..., fix=[{code!r}])", "fix", code)
 
     def frame(self) -> pd.DataFrame:
         """Return the findings as a table."""

@@ -149,7 +149,6 @@ def _scale_of_rows(raw: RawPredictions, run: str) -> Finding | None:
 
 
 def _outside(raw: RawPredictions, run: str, sums: np.ndarray) -> Finding:
-    """Return why scores of all classes lie outside [0, 1]."""
     lows = map_row_blocks(lambda block: block.min(axis=1), raw.proba)
     highs = map_row_blocks(lambda block: block.max(axis=1), raw.proba)
     sum_to_one = np.abs(sums - 1.0) <= LOG_SUM_TOLERANCE

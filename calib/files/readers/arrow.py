@@ -123,7 +123,6 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _usable(schema: pa.Schema) -> list[str]:
-    """Return the columns that are read."""
     return [field.name for field in schema if _conversion(field.type) is not None]
 
 

@@ -177,7 +177,6 @@ def _with_labels(columns: Columns, frame: Frame) -> Iterator[Roles]:
 
 
 def _are_flags(columns: Columns, name: str, frame: Frame) -> bool:
-    """Whether a matrix says of each class whether it is true."""
     given, matrix = columns.given.label, columns.table.matrices[name]
     named = is_called(name, *LABELS) if given is None else name == given
     return named or (matrix.shape[1] == len(frame.names) and is_flag(matrix))

@@ -703,7 +703,6 @@ def divide(
 
 
 def _divided(table: Table, roles: Roles, split: str | None) -> dict[str, RawPredictions]:
-    """Return the rows of each part that the split column names."""
     raw = raw_of(table, roles)
     if roles.model is not None and roles.model_name is not None:
         rows = as_keys(table.columns[roles.model]) == roles.model_name

@@ -247,7 +247,6 @@ def _judgement(columns: Columns, reading: TableReading) -> tuple[list[Choice], b
 
 
 def _options(columns: Columns, roles: Roles) -> dict[str, str]:
-    """Return the options that name the columns of a reading."""
     scores = roles.probabilities
     head, tail = (commonprefix([name[::step] for name in scores]) for step in (1, -1))
     head, tail = (re.sub(r"[^\W_]*$", "", around) for around in (head, tail))  # up to a separator
@@ -381,7 +380,6 @@ def _refuse_fractions(columns: Columns, roles: Roles) -> None:
 
 
 def _refusal(columns: Columns, ranked: Sequence[TableReading]) -> str:
-    """Say why no reading of a table is possible."""
     if ranked:
         return next(sentence for check, sentence in ranked[0].failed.items() if check in REQUIRED)
     if named := columns.given.named():

@@ -246,10 +246,6 @@ def encode_origin(
     return ORIGIN.encode(SimpleNamespace(**known))
 
 
-def encode_rule(rule: AcceptanceRule | LevelRule | ActionRule) -> dict[str, Any]:
-    return next(record for kind, record in RULES.items() if isinstance(rule, kind)).encode(rule)
-
-
 def decode_rule(raw: Any, n_classes: int | None) -> AcceptanceRule | LevelRule | ActionRule:
     """Return the checked rule of a calibrator of `n_classes` classes (None: of one score)."""
     known = {"threshold": ActionRule, "levels": LevelRule}
@@ -303,7 +299,8 @@ def dumps(
         "fitted_on": encode_origin(calibrator, fitted_on, log, choices),
     }
     if (rule := getattr(calibrator, "rule_", None)) is not None:
-        document["rule"] = encode_rule(rule)
+        record = next(record for kind, record in RULES.items() if isinstance(rule, kind))
+        document["rule"] = record.encode(rule)
     _decoded(document)
     data = write_document(document)
     _check_size(data)

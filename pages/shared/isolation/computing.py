@@ -148,7 +148,6 @@ pool, long_pool = Pool(Computer, max(COMPUTERS, 1)), Pool(LongComputer, max(COMP
 
 
 def _dependent_scores(argument: Any) -> int:
-    """Return the number of scores of rows that belong together."""
     if isinstance(argument, Rows):
         return 0 if argument.clusters.independent else argument.predictions.n_scores
     if isinstance(argument, BinaryProblems):
@@ -200,7 +199,6 @@ class Job:
 
 
 def carry_out(call: Any, progress: Progress) -> Any:
-    """Call the function of a `Job`, in a worker."""
     name, arguments, options = call
     function = FUNCTIONS[name][0]
     if "progress" in inspect.signature(function).parameters:

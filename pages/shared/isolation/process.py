@@ -106,7 +106,6 @@ class Worker:
 
     @property
     def max_reply_mb(self) -> float:
-        """Largest size of a result, in MB."""
         return self.memory_mib * (1 << 20) / 1e6
 
     @property
@@ -114,7 +113,6 @@ class Worker:
         return [self.memory_mib << 20, self.seconds, self.niceness]
 
     def _forked(self) -> Forked | None:
-        """Return a process of the fork server; None if there is none."""
         if not FORKS:
             return None
         from pages.shared.isolation.forking import Forked

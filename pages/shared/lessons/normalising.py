@@ -58,7 +58,6 @@ class NormalisationComparison:
 def compare_normalisation(
     calibration: Predictions, evaluation: Predictions, n_bins: int = 15
 ) -> NormalisationComparison:
-    """Fit CW-HB and N-HB with `n_bins` bins per class."""
     methods = {"Base model": evaluation}
     for name, normalize in (("CW-HB", False), ("N-HB", True)):
         binning = HistogramBinning(n_bins=n_bins)

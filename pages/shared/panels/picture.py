@@ -32,7 +32,6 @@ ALT = "Reliability diagram: accuracy against confidence. "
 
 
 def show_chosen_rows(key: str) -> None:
-    """List the rows that are chosen."""
     if (found := choice_on_screen()) is not None:
         choice, method = found
         rows_panel((method,), chosen_rows(method, choice), ui.escaped(choice.words), key)
@@ -143,7 +142,6 @@ def _mounted(
 
 
 def show_static(key: str, method: Method, n_bins: int) -> None:
-    """Show the static figure."""
     data = dataset()
     by_class = lacks(data.kind, "notion:top-label") is None
     diagram = results.ask(reliability_diagram, method, n_bins=n_bins)

@@ -37,7 +37,6 @@ def open_on(key: str, value: object, options: Collection[object] | None = None) 
 
 
 def is_awaited() -> bool:
-    """Whether the recommendation is not ready yet."""
     return "opened" in st.session_state
 
 

@@ -43,7 +43,6 @@ def show_risk(method: Method) -> None:
 
 
 def show_smoothed(method: Method) -> None:
-    """Show the smoothed curves with ICI."""
     found = ask(risk, method)
     event = dataset().event or "Y = 1"
     chart(

@@ -84,7 +84,6 @@ def show_origin(data: Dataset) -> None:
 
 
 def in_words(roles: Roles, *, labels_elsewhere: bool = False) -> str:
-    """Return the roles of the columns of a file."""
     by_role: dict[str, list[str]] = {}
     for name, what in taken_for(roles, labels_elsewhere=labels_elsewhere).items():
         by_role.setdefault(what, []).append(name)
@@ -124,7 +123,6 @@ def show_summary(file: File) -> None:
 
 
 def _show_findings(summary: Summary) -> None:
-    """List the findings of single rows and of all rows together."""
     for line in (*summary.findings[:SHOWN], *summary.remarks):
         st.text(line)
     if len(summary.findings) > SHOWN:
