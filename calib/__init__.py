@@ -26,7 +26,8 @@ save        report, lesson, save, load, save_model, load_model, Project
 more        datasets, diagrams, export, scale, testing
 ==========  ==========================================================================================
 
-All are described below; ``help(calib.ece)`` describes one of them. Arguments that cannot be used raise
+All are described below; ``help(calib.ece)`` describes one of them. A result has its numbers as attributes and
+in ``frame()``, most say them in ``sentence`` and draw them by ``plot()``. Arguments that cannot be used raise
 InputError, files CalibratorFileError; the message says what was received and what to do. LongFitWarning and
 TooManyParametersWarning precede a fit.
 

@@ -301,7 +301,7 @@ def interval_needs_rows(evidence: Evidence, measure: Measure) -> bool:
 def few_clusters_factor(n_clusters: Any, alpha: Any) -> Any:
     """Factor on effective rows, for few clusters (Korn & Graubard 1998): a number, or an array of each.
 
-    1 without clusters, of which there are None or infinitely many.
+    It is 1 if rows are independent: None, or infinitely many, clusters.
     """
     if n_clusters is None or np.isinf(n_clusters).all():
         return 1.0
