@@ -210,12 +210,13 @@ def gate(add: Adder) -> None:
     calib gate answers.csv --min pass_rate=0.9 --human human
 
     Exits with 1 if a limit is broken. A limit is kept or broken only if the whole interval of the metric,
-    which allows for noise, keeps or breaks it. Otherwise it is undecided; --strict exits with 1 for that too.
-    With --by, each limit is checked in each predicted class, or each group of a column. The interval of each
-    of m checks misses with a chance of 5 %/m, so that limits kept everywhere fail the gate in at most 5 % of
-    runs. With --baseline, accuracy, Brier score and calibration error must not be worse than the baseline's:
-    by pairs of rows with the same id, or by the two intervals if no ids match. With --human, pass_rate is the
-    true rate of the judge's positive verdict, as `calib judge` estimates it.
+    which allows for noise, keeps or breaks it. Otherwise it is undecided; --strict exits with 1 for that
+    too. With --by, each limit is checked in each predicted class, or each group of a column. The interval
+    of each of m checks misses with a chance of 5 %/m, so that a model that keeps all limits fails the
+    gate in at most 5 % of runs. With --baseline, accuracy, Brier score and calibration error must not be
+    worse than the baseline's: by pairs of rows with the same id, or by the two intervals if no ids match.
+    With --human, pass_rate is the true rate of the judge's positive verdict, as `calib judge` estimates
+    it.
 
     metrics: {metrics};
     with a calibrator file that holds a rule of `calib decide -o` also {ruled}
@@ -445,8 +446,8 @@ def watch(add: Adder) -> None:
     calib watch model.watch.json new.csv --start evaluation.csv --json
     calib watch model.watch.json --acknowledge "refitted on 5 May"
 
-    Adds the files to STATE, which the first call makes, and exits with 1 from an alarm on until it is
-    acknowledged. Without FILE, STATE is shown. However often you look and however long it runs, the chance
+    Adds the files to STATE, which the first call makes. After an alarm it exits with 1 until the alarm is
+    acknowledged. Without FILE, it shows STATE. However often you look and however long it runs, the chance
     of a false alarm is at most --alpha for each count. Pass each row once, when it has its label, in the
     order of time. Nothing is written if a file cannot be used.
     """
@@ -456,8 +457,8 @@ def watch(add: Adder) -> None:
     note = "keep NOTE in STATE and begin a new count, before the rows of FILE; the same NOTE works once"
     add("--acknowledge NOTE", note)
     add("--time COLUMN", "column of times; default: the order of the rows")
-    batch = "id of the rows of one FILE; what has an id of before is not added again; default: its name and "
-    add("--batch ID", batch + "the time of this call")
+    batch = "id of the rows of one FILE, which are added once; default: the file's name and the time of this "
+    add("--batch ID", batch + "call")
     new = "for a new STATE: "
     add("--notion", f"{new}default top-label", choices=("top-label", "confidence", "class-wise"))
     add("--by COLUMN", f"{new}also look at each group of this column")

@@ -33,7 +33,7 @@ LONGEST = 2_000
 EXIT_CODES = """\
 exit codes:
   0  done
-  1  a check failed (check, gate)
+  1  a check failed (check, gate) or an alarm (watch)
   2  the options or a file cannot be used; one sentence on stderr says why
   3  internal error: a fault of calib
 130  stopped by Ctrl-C
