@@ -128,7 +128,7 @@ def fit(add: Adder) -> None:
     add("--fallback", "for classes with too few rows; default identity", choices=fallbacks)
     add("--by [class,]COLUMN", "a calibrator for each group, or each class and group")
     add("--complete", "spread 1 - confidence over the other classes")
-    add("--l2 X|cv", "vector, dirichlet: weight of the ridge, or cv: choose it", type=_ridge)
+    add("--l2 X|cv", "vector, dirichlet: weight of the ridge; cv chooses it by cross-validation", type=_ridge)
     add("--off-diagonal X|cv", "dirichlet: weight of ODIR, or cv: choose it", type=_ridge)
     add("--split SHARE", "share to fit on; default 0.5", type=_share, default=0.5)
     _add_seed(add, "the fit and the split")
