@@ -123,12 +123,11 @@ def _scale_of_rows(raw: RawPredictions, run: str) -> Finding | None:
     off = np.abs(sums - 1.0)
     if off.max() <= SILENT:
         return None
-    printed = printed_decimals(matrix)
-    allowed = LOG_SUM_TOLERANCE
-    if printed is not None:
+    allowed, how = LOG_SUM_TOLERANCE, "stored in low precision"
+    if (printed := printed_decimals(matrix)) is not None:
         allowed = min(max(allowed, 0.5 * raw.n_classes * 10.0**-printed), MOST_ROUNDING)
+        how = f"printed with {printed} decimals"
     if off.max() <= allowed * (1 + 1e-9):
-        how = f"printed with {printed} decimals" if printed is not None else "stored in low precision"
         as_they_are = off.max() <= ROW_SUM_TOLERANCE
         what = "They are used as they are." if as_they_are else "The fix divides each row by its sum."
         return Finding(

@@ -72,8 +72,7 @@ def table_of_batches(
         batch.validate(full=True)
         batch = pa.record_batch([_as_stored(column) for column in batch.columns], names=usable)
         n_rows += batch.num_rows
-        n_bytes += batch.nbytes + sum(map(_repeated_bytes, batch.columns))
-        n_bytes += OBJECT_BYTES * sum(map(_cells_within, batch.columns))
+        n_bytes += batch.nbytes + sum(map(_further_bytes, batch.columns))
         limits.check_rows(n_rows)
         limits.check_expanded(n_bytes, limits.expanded_bytes)
         kept.append(batch)
@@ -159,13 +158,6 @@ def _cells(array: Any) -> list[Any]:
     return [None if cell == "" else cell for cell in cells] if array.dtype == object else cells
 
 
-def _repeated_bytes(column: pa.Array) -> int:
-    """Bytes of the text of a dictionary-coded column, written out row by row."""
-    if not types.is_dictionary(column.type) or not is_text(column.type.value_type):
-        return 0
-    return pc.sum(pc.binary_length(column.dictionary).take(column.indices)).as_py() or 0
-
-
 def column_values(column: pa.Array) -> Any:
     """Return a NumPy array of numbers, (n, m) for lists; object array of text; None for any other type."""
     column = _as_stored(column)
@@ -199,12 +191,14 @@ def _matrix_of_lists(column: pa.Array) -> Any:
     return as_numbers(flat).reshape(len(column), lengths[0])
 
 
-def _cells_within(column: pa.Array) -> int:
-    """Count the values in cells that hold lists or objects, all of which become Python objects."""
+def _further_bytes(column: pa.Array) -> int:
+    """Count the bytes of repeated text, row by row, and of Python objects in cells with lists or objects."""
     kind = column.type
+    if types.is_dictionary(kind) and is_text(kind.value_type):
+        return pc.sum(pc.binary_length(column.dictionary).take(column.indices)).as_py() or 0
     if _is_list(kind) and not _is_number(kind.value_type):
         flat = column.flatten()
-        return len(flat) + _cells_within(flat)
+        return OBJECT_BYTES * len(flat) + _further_bytes(flat)
     if types.is_struct(kind):
-        return sum(len(column) + _cells_within(part) for part in column.flatten())
-    return 2 * len(column.keys) if types.is_map(kind) else 0
+        return sum(OBJECT_BYTES * len(column) + _further_bytes(part) for part in column.flatten())
+    return OBJECT_BYTES * 2 * len(column.keys) if types.is_map(kind) else 0

@@ -283,7 +283,7 @@ def test_columns_in_text_order_are_matched_by_name():
 def test_logits_need_a_name_or_a_word(truth):
     logits = pd.DataFrame(np.log(truth[0]) + 3, columns=["a", "b", "c"]).assign(label=truth[0].argmax(axis=1))
     data = logits.to_csv(index=False).encode()
-    with pytest.raises(InputError, match="these are logits.*fix logits"):
+    with pytest.raises(InputError, match="these are logits.*fix=..logits"):
         read_predictions(data)
     np.testing.assert_allclose(read_predictions(data, scores="logits").proba, truth[0], rtol=1e-12)
     named = logits.rename(columns=lambda name: name if name == "label" else f"logit_{name}")
@@ -349,12 +349,12 @@ BAD = {
     "cut utf-16": ("a,b,label\n0.5,0.5,a\n".encode("utf-16")[:-1], "not valid utf-16-le: truncated"),
     "same name twice": (b"a,a\n0.5,0.5\n", "'a' appears more than once"),
     "one column": (b"p,label\n0.5,0\n", "the probability of one of two classes"),
-    "sums": (b"p_0,p_1\n0.5,0.1\n", "fix sigmoid_scores"),
-    "percent": (b"a,b\n50,50\n90,10\n", "fix percent"),
+    "sums": (b"p_0,p_1\n0.5,0.1\n", "fix=..sigmoid_scores"),
+    "percent": (b"a,b\n50,50\n90,10\n", "fix=..percent"),
     "not finite": (b"p_0,p_1\nnan,0.5\n0.5,0.5\n", "NaN or infinite"),
     "unknown label": (b"a,b,label\n0.5,0.5,c\n", "not among the classes 'a', 'b': 'c'"),
     "label out of range": (b"a,b,label\n0.5,0.5,2\n", "not among the classes"),
-    "label missing": (b"a,b,label\n0.5,0.5,a\n0.5,0.5,\n", "no label .row 1.*fix labels_missing"),
+    "label missing": (b"a,b,label\n0.5,0.5,a\n0.5,0.5,\n", "no label .row 1.*fix=..labels_missing"),
 }
 
 
