@@ -199,9 +199,8 @@ def check(
     raw_by_part = divide(table, roles, None, given, labels, limits)
     examinations = examine_parts(raw_by_part, fix=fix, progress=progress)
     applied = {accepted.code for each in examinations.values() for accepted in each.fixes}
-    for code in fix:
-        if code not in applied:
-            raise InputError(f"there is no finding {code!r} to fix in this file")
+    for code in (code for code in fix if code not in applied):
+        raise InputError(f"there is no finding {code!r} to fix in this file")
     return examinations
 
 
@@ -288,11 +287,10 @@ def _examine(
             add(*find_label_faults(replace(raw, proba=np.nan_to_num(raw.proba))))
             return done()
         origin, given = np.setdiff1d(origin, finding.rows), finding.repair(raw)
-    working, finding = given, add(find_scale(given))
+    finding = add(find_scale(given))
     step(0.3, "examining scores")
     probable = finding is None or finding.repair is not None
-    if finding is not None and finding.repair is not None:
-        working = finding.repair(given)
+    working = given if finding is None or finding.repair is None else finding.repair(given)
     label_findings = find_label_faults(working)
     # labels with faults say nothing about rows and classes
     faulty = any(each.severity != "note" and each.code != "labels_missing" for each in label_findings)

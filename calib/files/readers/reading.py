@@ -178,14 +178,12 @@ def _named(name: str, message: str) -> str:
 
 
 def _recognise(source: Source, limits: Limits) -> str:
-    head = source.head(64)
+    with refuse_unreadable(source.name, "a file"), source.expanded(limits) as file:
+        head = file.read(64)
     if head.startswith(b"\x1f\x8b"):
-        with refuse_unreadable(source.name, "gzip"), source.expanded(limits) as file:
-            head = file.read(64)
-        if head.startswith(b"\x1f\x8b"):
-            raise InputError(f"{source.name!r} is gzip inside gzip; decompress it once")
-        if not head:
-            raise InputError(f"{source.name!r} holds nothing once decompressed")
+        raise InputError(f"{source.name!r} is gzip inside gzip; decompress it once")
+    if not head:
+        raise InputError(f"{source.name!r} holds nothing once decompressed")
     for magic, what in FOREIGN.items():
         if head.startswith(magic):
             raise InputError(f"{source.name!r} is {what}; CSV, Parquet, Feather, NPY, NPZ and JSON are read")
