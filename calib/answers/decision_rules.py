@@ -28,9 +28,9 @@ from calib.data.kinds import needs_rows
 from calib.data.predictions import BinaryPrediction, Scores, Values
 from calib.data.validation import as_groups, check_alpha, check_choice, check_count
 from calib.evidence.binning import BinaryProblems
-from calib.evidence.clusters import Clusters, even_clusters_of, too_few
+from calib.evidence.clusters import Clusters, too_few
 from calib.evidence.rows import Evidence, Rows, Source, scores_and_next, single_rows
-from calib.stats.intervals import binomial_limits, few_clusters_factor, share_of_rows
+from calib.stats.intervals import binomial_limits, share_of_rows, worth_of_rows
 
 #: Thresholds on P(Y = 1) that are tested.
 TESTED = grid(lowest=-12.0)
@@ -519,13 +519,9 @@ def _for_reviews(
     if not clusters.independent:
         below = np.zeros(n)
         below[problems.rows[:most]] = 1.0
-        away = below - below.mean()
-        sums = clusters.sums(away)
-        few = few_clusters_factor(even_clusters_of(sums, away, clusters.code), 2.0 * asked.alpha)
-        alone = n * below.mean() * (1.0 - below.mean()) * (1.0 - 1.0 / len(sums))
-        worth = few * min(alone / max(float(sums @ sums), 1e-300), 1.0)
-        if not most:  # no row is below: unseen rows come as whole clusters
-            worth = len(sums) / n
+        worth = clusters.n_clusters / n  # if no row is below: unseen rows come as whole clusters
+        if most:
+            worth = worth_of_rows(below - below.mean(), clusters, 2.0 * asked.alpha, fitted=1)
     bound = float(betaincinv(most * worth + 1.0, (n - most) * worth, 1.0 - asked.alpha))
     return np.array([float(threshold)]), (
         f"With probability {1 - asked.alpha:.3g} at most {bound:.4g} of new rows from the same source are "
@@ -631,12 +627,7 @@ def _limits_of_share(hits: np.ndarray, clusters: Clusters, alpha: float) -> tupl
     """Return limits of a share of rows in clusters: of the effective rows (Korn & Graubard 1998)."""
     if not len(hits):
         return 0.0, 1.0
-    share, number, even = float(hits.mean()), float(clusters.n_clusters), float(clusters.n_clusters)
-    if 0.0 < share < 1.0:
-        away = hits - share
-        sums = clusters.sums(away)
-        number = min(share * (1.0 - share) * len(hits) ** 2 / max(float(sums @ sums), 1e-300), len(hits))
-        even = even_clusters_of(sums, away, clusters.code)
-    number *= few_clusters_factor(even, alpha)
+    share = float(hits.mean())
+    number = len(hits) * worth_of_rows(hits - share, clusters, alpha)
     low, high = binomial_limits(np.array([share * number]), np.array([number]), alpha)
     return float(low[0]), float(high[0])

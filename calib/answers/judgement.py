@@ -23,9 +23,8 @@ from calib.base.results import Drawn, Result, parts
 from calib.data.defaults import RANDOM_STATE
 from calib.data.predictions import Values
 from calib.data.validation import check_alpha, check_choice, check_count, check_share, random_generator
-from calib.evidence.clusters import even_clusters_of
 from calib.evidence.judged_rows import CHOSEN_BY, ChosenBy, JudgedRows
-from calib.stats.intervals import few_clusters_factor, jeffreys_limits
+from calib.stats.intervals import jeffreys_limits, worth_of_rows
 
 #: Names of the class whose rate is the pass rate.
 POSITIVE = frozenset({"pass", "passed", "yes", "true", "1", "good", "correct", "right", "positive", "ok"})
@@ -419,14 +418,8 @@ class _Strata:
             return 1.0
         scale = (share / np.maximum(self.weight, 1e-300))[self.cell] * self.each
         away = scale * (values - self.means(values)[self.cell])
-        sums, alone = clusters.sums(away), float(away @ away)
         fitted = int(np.count_nonzero(self.weight[share > 0.0]))  # residuals of cells sum to 0
-        worth, even = clusters.n_clusters / len(values), float(clusters.n_clusters)
-        if alone > 0.0:
-            lost = clusters.n_clusters / max(clusters.n_clusters - fitted, 1)
-            worth = min(alone / max(lost * float(sums @ sums), 1e-300), 1.0)
-            even = even_clusters_of(sums, away, clusters.code)
-        return worth * float(few_clusters_factor(max(even - fitted + 1.0, 2.0), self.alpha))
+        return worth_of_rows(away, clusters, self.alpha, fitted)
 
     def mean(self, values: np.ndarray, inside: np.ndarray | bool = True) -> tuple[float, float, float]:
         """Estimate the mean of (m,) values in [0, 1] over the rows of the cells inside."""

@@ -23,7 +23,13 @@ from calib.data.notions import Notion, Strategy
 from calib.data.predictions import ConfidencePrediction, Scores, Values
 from calib.data.validation import check_level
 from calib.evidence.binning import BinaryProblems, BinStatistics
-from calib.evidence.clusters import MAX_CORRELATION, Clusters, Dependence, outcome_correlation
+from calib.evidence.clusters import (
+    MAX_CORRELATION,
+    Clusters,
+    Dependence,
+    even_clusters_of,
+    outcome_correlation,
+)
 from calib.evidence.group_shares import Shares
 from calib.evidence.row_scores import weighted_mean
 from calib.evidence.rows import Evidence, Rows, Source, as_evidence
@@ -307,6 +313,17 @@ def few_clusters_factor(n_clusters: Any, alpha: Any) -> Any:
         return 1.0
     normal, student = ndtri(alpha / 2.0), stdtrit(np.maximum(n_clusters - 1, 1), alpha / 2.0)
     return (normal / student) ** 2
+
+
+def worth_of_rows(away: np.ndarray, clusters: Clusters, alpha: float, fitted: int = 0) -> float:
+    """Return how many independent rows one is worth if rows are `away` from `fitted` means (Korn & Graubard)."""
+    n_clusters, sums, alone = clusters.n_clusters, clusters.sums(away), float(away @ away)
+    worth, even = n_clusters / len(away), float(n_clusters)
+    if alone > 0.0:
+        left = max(n_clusters - fitted, 1) / n_clusters
+        worth = min(left * alone / max(float(sums @ sums), 1e-300), 1.0)
+        even = even_clusters_of(sums, away, clusters.code)
+    return worth * float(few_clusters_factor(max(even - max(fitted - 1, 0), 2.0), alpha))
 
 
 def gap_limits(shares: Shares, alpha: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
