@@ -316,7 +316,7 @@ def few_clusters_factor(n_clusters: Any, alpha: Any) -> Any:
 
 
 def worth_of_rows(away: np.ndarray, clusters: Clusters, alpha: float, fitted: int = 0) -> float:
-    """Return how many independent rows one is worth if rows are `away` from `fitted` means (Korn & Graubard)."""
+    """Return how many independent rows one of clusters is worth, by distances `away` from `fitted` means."""
     n_clusters, sums, alone = clusters.n_clusters, clusters.sums(away), float(away @ away)
     worth, even = n_clusters / len(away), float(n_clusters)
     if alone > 0.0:
