@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from calib.base.exceptions import InputError
-from calib.base.interval_words import with_interval
+from calib.base.interval_words import interval_words, with_interval
 from calib.base.results import Result, parts
 from calib.data.defaults import FDR, LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.kinds import KINDS, needs_equal_rows, needs_rows
@@ -434,7 +434,7 @@ class Conclusion(Result):
             numbers += lines
         yield _sentence(", ".join(shown))
         apart = [
-            f"{name} differs from {ideal}"
+            f"{name} differs from {ideal} ({interval_words(lower, upper, least=3)})"
             for name, ideal, (_, lower, upper) in numbers
             if lower > ideal or upper < ideal
         ]
