@@ -79,8 +79,9 @@ def observed_expected(
     share, expected = float(cells.mean_outcome[0]), float(cells.mean_score[0])
     voted = evidence.predictions.voted if type(evidence) is Rows else None
     n_rows = total if voted is None else float(len(np.unique(voted)))  # the votes about a row are one row
+    observed = round(share * n_rows, 9)  # 911 events, not 911.0000000000001
     if expected <= 0.0:
-        return EventCounts(share * n_rows, 0.0, np.nan, np.nan, np.nan, level, np.nan)
+        return EventCounts(observed, 0.0, np.nan, np.nan, np.nan, level, np.nan)
     log_error = np.nan
     rows = evidence.effective_samples if evidence.n_clusters is None else float(evidence.n_clusters)
     if isinstance(evidence, Rows) and 0.0 < share < 1.0:
@@ -92,7 +93,7 @@ def observed_expected(
     rows = min(rows * few_clusters_factor(evidence.even_clusters, alpha), 1e15)
     low, high = binomial_limits(np.array([share * rows]), np.array([rows]), alpha)
     ends = float(low[0]) / expected, float(high[0]) / expected
-    return EventCounts(share * n_rows, expected * n_rows, share / expected, *ends, level, log_error)
+    return EventCounts(observed, expected * n_rows, share / expected, *ends, level, log_error)
 
 
 def calibration_in_the_large(

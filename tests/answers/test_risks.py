@@ -227,3 +227,8 @@ def test_noise_floors_of_distances_are_means_over_perfect_models(digits):
             values = [getattr(getattr(each, smoother), key) for each in drawn]
             error = np.std(values) / np.sqrt(60)
             assert floors[f"{key}_{smoother}"] == pytest.approx(np.mean(values), abs=4 * error)
+
+
+def test_a_number_of_events_is_whole_for_any_number_of_rows():
+    counts = [observed_expected(np.arange(n) < n // 3, np.full(n, 0.3)).observed for n in range(3, 400)]
+    assert counts == [n // 3 for n in range(3, 400)]
