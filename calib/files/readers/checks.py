@@ -7,7 +7,14 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 
 from calib.data.kinds import KINDS
-from calib.files.readers.answers import nearly_same, outcomes_of, positive_of, same_classes, yes_or_no
+from calib.files.readers.answers import (
+    nearly_same,
+    outcomes_of,
+    positive_of,
+    same_answers,
+    same_classes,
+    yes_or_no,
+)
 from calib.files.readers.columns import (
     BEYOND,
     EXPECTED,
@@ -245,6 +252,16 @@ def _is_of_else(columns: Columns, roles: Roles) -> bool:
     return not said & {*about.split("_")}
 
 
+def are_no_shares(columns: Columns, roles: Roles) -> Outcome:
+    names = roles.probabilities
+    plain = not roles.label and roles.scale == "unknown" and {*names} <= columns.word.keys()
+    if not plain or any(map(columns.is_called_score, names)) or is_within(columns.rows(names, FIRST)):
+        return None
+    others = [name for name in columns.scores if name not in names]
+    beside = f"{some_names(names)} have no names of scores, and could be shares, beside {some_names(others)}"
+    return (False, beside) if others else None
+
+
 def stands_alone(columns: Columns, roles: Roles) -> Outcome:
     score = roles.probabilities[0]
     if score not in columns.grouped or columns.called(score, "confidence"):
@@ -382,6 +399,20 @@ def is_one_vocabulary(columns: Columns, roles: Roles) -> Outcome:
     )
 
 
+def is_sometimes_right(columns: Columns, roles: Roles) -> Outcome:
+    label = columns.label_of(roles)
+    if label is None or roles.predicted is None:
+        return None
+    if same_classes(sorted(columns.words(label)), sorted(columns.words(roles.predicted))):
+        return None  # written in two ways, which a fix repairs
+    said, true = columns[roles.predicted][:FIRST], columns[label][:FIRST]
+    expected = float(np.nansum(columns[roles.probabilities[0]][:FIRST].clip(0.0, 1.0)))
+    if expected <= MANY_EXPECTED or np.nansum(same_answers(said, true)):
+        return None
+    never = f"{roles.predicted!r} is {label!r} in none of {len(said):,} rows"
+    return False, f"{never}, and in {expected:.0f} by the scores"
+
+
 def is_called_predicted(columns: Columns, roles: Roles) -> Outcome:
     if (name := roles.predicted) is None:
         return None
@@ -411,6 +442,7 @@ CHECKS: dict[str, tuple[Callable[[Columns, Roles], Outcome], Collection[str], tu
     "classes by position": (is_distinct_label, ("vectors",), ("label",)),
     "the named label": (is_the_named_label, KINDS, ("label",)),
     "score has a name": (has_a_name, ONE_SCORE, ("score",)),
+    "no shares of others": (are_no_shares, ("vectors",), ("score",)),
     "score stands alone": (stands_alone, ONE_SCORE, ("score",)),
     "score is a probability": (is_a_probability, ONE_SCORE, ("scores",)),
     "two values": (has_two_values, ("binary",), ("drop_label",)),
@@ -420,6 +452,7 @@ CHECKS: dict[str, tuple[Callable[[Columns, Roles], Outcome], Collection[str], tu
     "confidence of the prediction": (is_of_the_prediction, ("confidence",), ("correct",)),
     "at least chance": (is_at_least_chance, ("top-label",), ()),
     "one vocabulary": (is_one_vocabulary, ("top-label",), ()),
+    "sometimes right": (is_sometimes_right, ("top-label", "confidence"), ("predicted", "correct")),
     "predicted by its name": (is_called_predicted, ("top-label", "confidence"), ("predicted",)),
 }
 #: Tests without which a reading is impossible, and not only in doubt.

@@ -473,7 +473,7 @@ class Columns:
         found = found.sort_values("mean")
         if len(found) == 2:
             below, above = found.iloc[0], found.iloc[1]
-            if below["max"] > above["min"] or found["nunique"].sum() <= 2:
+            if below["max"] > above["min"] or below["min"] == above["max"]:
                 return None
         return [words[code] for code in found.index]
 

@@ -12,7 +12,7 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.files.readers.columns import FIRST, MOST_MODELS, Columns
 from calib.files.readers.conventions import is_called
-from calib.files.readers.generators import LEAST_TEXTS
+from calib.files.readers.generators import LEAST_TEXTS, is_free_text
 from calib.files.readers.roles import Choice, Roles
 from calib.files.readers.tables import some_names
 
@@ -71,8 +71,15 @@ def _repeats_rows(columns: Columns, roles: Roles) -> Sequence[str]:
         for order in (np.lexsort((key, codes)) for key in keys):
             true = labels[order].reshape(times, -1)
             if true.shape[1] >= LEAST_TEXTS and true[0].min() < true[0].max() and (true == true[0]).all():
-                return each
+                return () if _are_rewritten(columns, roles, order.reshape(times, -1)) else each
     return ()
+
+
+def _are_rewritten(columns: Columns, roles: Roles, rows: np.ndarray) -> bool:
+    """Whether no text repeats where the labels do, as in translations of a row; models read equal rows."""
+    texts = [name for name in roles.ignored if name in columns.word and is_free_text(columns[name])]
+    texts = [columns.coded(name)[0][rows] for name in texts if columns[name].dtype == object]
+    return bool(texts) and not any(np.any(text[1:] == text[0]) for text in texts)
 
 
 def with_pairs(columns: Columns, roles: Roles) -> Roles:

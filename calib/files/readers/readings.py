@@ -41,6 +41,7 @@ UNSUPPORTED = (
     {"classes by position"},
     {"label is not the decision"},
     {"confidence of the prediction"},
+    {"sometimes right"},
     {"score is a probability", "two values"},
     {"score stands alone", "two values"},
     {"score has a name", "runs with the label"},
@@ -218,18 +219,33 @@ def _in_doubt(columns: Columns, readings: Sequence[TableReading], best: TableRea
                 choice = replace(choice, passed=passed, failed=failed, rows=rows[at])
             choices[decisive] = choice
     desk, sparse = _judgement(columns, best)
+    scales = [] if choices else _scales(columns, best)
     if best.failed:
         doubt = next(iter(best.failed.values()))
         if not choices and {"rows sum to 1", "score has a name"} & best.failed.keys():
             doubt = f"nothing shows which columns hold probabilities: {doubt}"
-        if not (choices or desk) or not (best.roles.label or best.roles.correct or columns.given.named()):
+        if columns.given.score and "score is a probability" in best.failed and not scales:
+            raise InputError(f"{doubt}; name a column of probabilities")
+        if not (choices or desk or scales) or not (
+            best.roles.label or best.roles.correct or columns.given.named()
+        ):
             raise ChoiceError(doubt, ())
     else:
         first = {"score": open_["score"]} if "score" in open_ else open_  # the others depend on it
         doubt = "; ".join(f"it is unclear {ASKED[o]}: {some_names(values)}" for o, values in first.items())
-    shown = list(choices.values())
+    shown = list(choices.values()) or scales
     shown = shown if models_in(shown) else shown[: SHOWN - len(desk)]
     return replace(best.roles, doubt=doubt, choices=(*desk, *shown) if sparse else (*shown, *desk))
+
+
+def _scales(columns: Columns, reading: TableReading) -> list[Choice]:
+    """Return the scales of negative scores that the user names, if nothing else is in doubt."""
+    (score, *_), given = reading.roles.probabilities, columns.given.score
+    if score not in given or [*reading.failed] != ["score is a probability"]:
+        return []
+    low, high = columns.ends(score)
+    found = {"log_probabilities": high <= 0.0, "logits": low < 0.0}
+    return [Choice((f"scores={scale}",)) for scale, possible in found.items() if possible]
 
 
 def _judgement(columns: Columns, reading: TableReading) -> tuple[list[Choice], bool]:

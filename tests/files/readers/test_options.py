@@ -166,3 +166,25 @@ def test_votes_that_are_one_in_each_row_are_no_answers_of_annotators():
     counted = frame.rename(columns={"win": "votes_win", "loss": "votes_loss"})
     assert read(counted, votes=["votes_loss", "votes_win"]).class_names == ("loss", "win")
     assert read(frame.assign(loss=Y), votes=["win", "loss"]).n_samples == 2 * N  # two annotators who agree
+
+
+def test_a_column_of_two_values_that_the_named_score_divides_is_no_label():
+    share = np.where(Y == 1, 0.56, 0.24)
+    table = pd.DataFrame({"Age": np.where(Y == 1, 78, 77), "% of donations": share, "county": np.arange(N)})
+    assert read(table, score="% of donations").labels is None
+
+
+def test_a_named_score_outside_0_and_1_is_asked_its_scale():
+    logs = pd.DataFrame({"0": [f"LA_{row}.flac" for row in range(N)], "1": np.log(P) - 1e-3, "2": Y})
+    with pytest.raises(ChoiceError) as caught:
+        read(logs, score="1", label="2")
+    assert [choice.given for choice in caught.value.choices] == [
+        {"scores": "log_probabilities"},
+        {"scores": "logits"},
+    ]
+    rows = read(logs, score="1", label="2", scores="log_probabilities")
+    np.testing.assert_allclose(rows.score, P * np.exp(-1e-3))
+    with pytest.raises(InputError) as refused:
+        read(logs.assign(age=np.arange(N)), score="age", label="2")
+    assert "'age'" in str(refused.value)
+    assert not isinstance(refused.value, ChoiceError)

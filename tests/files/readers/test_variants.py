@@ -88,6 +88,16 @@ def printed(how):
 
 
 READ = {
+    "translations of texts": (
+        csv(
+            pair=[*ROWS] * 2,
+            language=["en"] * N + ["bn"] * N,
+            text=[f"{word} {row}" for word in ("sentence", "বাক্য") for row in ROWS],
+            y_true=[*Y] * 2,
+            y_prob=[*P, *Q],
+        ),
+        event(np.r_[P, Q], np.r_[Y, Y]),
+    ),
     "two of three scores named after classes": (
         csv(side=TRUE, p_alpha=F[:, 0], p_beta_side=F[:, 1], p_gamma_side=F[:, 2]),
         vectors(F),
@@ -561,6 +571,20 @@ NOTHING_OFFERED = {
         pred_xgb=AGE - 40.5,
     ),
     "the class with the highest score": csv(**of_classes("P({})"), label=TOP),
+    "texts about a quantity that is never forecast": csv(
+        target=np.arange(N) + 100,
+        **{"prediction.point": np.arange(N) + 107, "prediction.probability": C},
+        **{
+            f"prediction.{name}": [f"{name} of row {row}" for row in ROWS] for name in ("reasoning", "advice")
+        },
+    ),
+    "shares that sum to 100 beside a share that divides ages": csv(
+        **{f"RHI{at}": 100 * F[:, at] for at in range(3)},
+        **{"% Donations Under $200": np.where(Y, 0.56, 0.24), "Net Worth": np.where(Y, 2000000, 2500000)},
+        Age=np.where(Y, 78, 77),
+        candidate=DECIDED[np.where(Y, Y.argmax(), Y.argmin())],
+        income=AGE * 1000.5,
+    ),
     "costs of answers": csv(gold_label=TRUE, system=SAID, cost_usd=P / 1000, seconds=AGE / 7),
 }
 #: Refused files, and what the refusal names.
