@@ -88,7 +88,7 @@ def write_files(folder):
     judged = pd.DataFrame({"verdict": np.where(happened, "pass", "fail"), "confidence": rows["a"]})
     judged["human"] = judged["verdict"].where(np.arange(300) % 3 == 0)
     judged.to_csv("judged.csv", index=False)
-    two = {"score_a": happened * 0.6 + 0.2, "score_b": rows["a"]}
+    two = {"score_a": np.where(np.arange(300) % 5, happened, ~happened) * 0.6 + 0.2, "score_b": rows["a"]}
     rows[["site"]].assign(**two, label=happened.astype(int)).to_csv("models.csv", index=False)
     Project("mine", read("rows.csv")).save("my.calib")
 

@@ -96,13 +96,20 @@ def _unfold(
         spreads[name] = spread
     elif kinds == {list} and all(len(cell) == 1 for cell in present):
         _unfold(name, [None if cell is None else cell[0] for cell in cells], columns, spreads, depth)
-    elif kinds == {dict} and all(cell.keys() == {"type", "values"} for cell in present):  # of Spark
-        columns[name] = [None if cell is None else cell["values"] for cell in cells]
+    elif kinds == {dict} and all(type(cell.get("values")) is list and "type" in cell for cell in present):
+        columns[name] = [None if cell is None else _spark_vector(cell) for cell in cells]
     elif depth < DEEPEST and 0 < len(keys) <= MOST_KEYS:
         for key in keys:
             _unfold(f"{name}.{key}", [(cell or {}).get(key) for cell in cells], columns, spreads, depth + 1)
     else:
         columns[name] = cells
+
+
+def _spark_vector(cell: Mapping[str, Any]) -> list[Any]:
+    if cell.get("indices") is None or type(cell.get("size")) is not int:
+        return list(cell["values"])
+    numbers = dict(zip(cell["indices"], cell["values"], strict=False))
+    return [numbers.get(at, 0.0) for at in range(min(cell["size"], LONGEST_LIST))]
 
 
 def _pairs_of(cell: Any, known: bool) -> list[tuple[str, float]] | None:

@@ -198,6 +198,15 @@ READ = {
         ),
         vectors(BOTH, Y),
     ),
+    "Spark, sparse": (
+        lines(
+            lambda i: {
+                "label": Y[i],
+                "probability": {"type": 0, "size": 2, "indices": [1, 0], "values": BOTH[i][::-1]},
+            }
+        ),
+        vectors(BOTH, Y),
+    ),
     "Inspect": (
         json.dumps(
             {
