@@ -21,6 +21,7 @@ from calib.data.matrices import ROW_SUM_TOLERANCE
 from calib.data.validation import MISSING, as_names
 from calib.files.readers.answers import ANOTHER, classes_in
 from calib.files.readers.arrow import column_values, table_of_batch
+from calib.files.readers.columns import ROUNDING
 from calib.files.readers.conventions import is_called
 from calib.files.readers.nested import writes_lists
 from calib.files.readers.raw_predictions import (
@@ -30,9 +31,6 @@ from calib.files.readers.raw_predictions import (
     decided_but_for_labels,
     probabilities_on,
     raw_of,
-    refused_ones,
-    refused_vectors,
-    refused_weights,
 )
 from calib.files.readers.readings import guess_roles
 from calib.files.readers.roles import Given, Roles, given_columns, numbered, part_of
@@ -172,7 +170,8 @@ class BatchReader:
         predicted, label, names, n_abstained = self._read_words(batch, numbers, kept)
         weights = None if roles.weight is None else numbers[roles.weight].astype(np.float64)
         if weights is not None:
-            kept.refuse(refused_weights(weights))
+            bad = ~(np.isfinite(weights) & (weights >= 0.0))
+            kept.refuse([("not_finite", bad, lambda row: f"the weight is {weights[row]}")])
             kept.rows &= weights != 0.0
         groups = [_groups(batch, name) for name in self.by]
         given = [numbers[name] for name in roles.probabilities]
@@ -181,7 +180,7 @@ class BatchReader:
             columns = _class_scores(given, scale)
             score, predicted, are_probabilities = _sweep(columns)
             if not are_probabilities:
-                kept.refuse(refused_vectors(columns))
+                kept.refuse(_refused_vectors(columns))
         else:
             score = _one_score(given[0], scale, kept)
         rows = Batch(score, predicted, label, names, columns, weights, groups, None, kept.faults, n_abstained)
@@ -210,9 +209,7 @@ class BatchReader:
             kept.refuse(raw.refused_labels(), words.at[truth])
             label = _codes(raw)[words.at[truth]]
         if roles.kind == "top-label":
-            codes = raw.predicted_codes()
-            assert codes is not None
-            predicted = codes[words.at[answer]]
+            predicted = np.asarray(raw.top[0])[words.at[answer]]
         names = () if roles.kind == "confidence" else tuple(name for name in raw.names if name != ANOTHER)
         return predicted, label, names, n_abstained
 
@@ -299,12 +296,35 @@ def _sweep_block(
     return bool(lowest.min() >= 0.0) and off <= ROW_SUM_TOLERANCE
 
 
+def _refused_vectors(columns: Sequence[np.ndarray]) -> list[Refused]:
+    """Return the rows that are no probabilities of classes."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        matrix = np.stack(columns, axis=1).astype(np.float64)
+        low, high, sums = matrix.min(axis=1), matrix.max(axis=1), matrix.sum(axis=1)
+        off = np.abs(sums - 1.0) > ROW_SUM_TOLERANCE
+    return [
+        ("not_finite", ~np.isfinite(sums), lambda row: "a score is missing or infinite"),
+        (
+            "negative",
+            (low < 0.0) | (high > 1.0 + 1e-6),
+            lambda row: f"scores run from {low[row]:.6g} to {high[row]:.6g}, outside [0, 1]",
+        ),
+        ("rounding", off, lambda row: f"the scores sum to {sums[row]:.6g}, not to 1"),
+    ]
+
+
 def _one_score(given: np.ndarray, scale: str, kept: _Kept) -> np.ndarray:
     with np.errstate(over="ignore", invalid="ignore"):
         score = probabilities_on(given, scale, vectors=False)
         if score.min() >= 0.0 and score.max() <= 1.0:
             return score
-        kept.refuse(refused_ones(score))
+        outside = (score < -ROUNDING) | (score > 1.0 + ROUNDING)
+        kept.refuse(
+            [
+                ("not_finite", np.isnan(score), lambda row: "the score is missing"),
+                ("negative", outside, lambda row: f"the score is {score[row]:.6g}, outside [0, 1]"),
+            ]
+        )
         return score.clip(0.0, 1.0)
 
 

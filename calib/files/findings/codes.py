@@ -138,16 +138,9 @@ def accuracy_of(raw: RawPredictions) -> float:
     elif "event" in raw.has:
         right = (raw.proba[:, 0] > 0.5) == codes
     else:
-        right = top_of(raw)[0] == codes
+        right = raw.top[0] == codes
         counts = ~raw.abstained & ~missing_cells(raw.labels)
     return float(right[counts].mean()) if counts.any() else float("nan")
-
-
-def top_of(raw: RawPredictions) -> tuple[np.ndarray | None, np.ndarray]:
-    """Return the codes of the predicted classes, None if rows name none, and the scores of these classes."""
-    if "vector" in raw.has:
-        return raw.highest
-    return raw.predicted_codes() if "predicted class" in raw.has else None, raw.proba[:, 0]
 
 
 def confidences(raw: RawPredictions) -> np.ndarray:

@@ -44,7 +44,7 @@ def find_disagreement(raw: RawPredictions) -> Finding | None:
             differ = (named >= 0) & (named != np.nan_to_num(raw.proba, nan=-np.inf).argmax(axis=1))
     elif raw.kind == "top-label" and roles.correct and roles.label and true is not None:
         outcome = outcomes_of(np.asarray(raw.metadata[name]), name)
-        right = raw.predicted_codes() == true
+        right = raw.top[0] == true
         differ = ~np.isnan(outcome) & (true >= 0) & ~raw.abstained & (right != (outcome == 1.0))
     if not len(rows := np.flatnonzero(differ)):
         return None
@@ -228,7 +228,7 @@ def _shifted_by_one(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
     true = codes[codes >= 0]
     if raw.labels is None or raw.labels_are_names or len(true) < MIN_ROWS or true.min() < 1:
         return None
-    predicted = raw.highest[0][codes >= 0]
+    predicted = np.asarray(raw.top[0])[codes >= 0]
     lower, same = predicted == true - 1, predicted == true
     if whole_numbers(raw.labels) is None or not _better(lower, same):
         return None
@@ -242,7 +242,7 @@ def _shifted_by_one(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
 def _column_order(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
     """Find a permutation of columns, on half of the rows, that makes the other half more accurate."""
     size = raw.n_classes
-    predicted, true = raw.highest[0][codes >= 0], codes[codes >= 0]
+    predicted, true = np.asarray(raw.top[0])[codes >= 0], codes[codes >= 0]
     if len(true) < MIN_ROWS or not 2 <= size <= MAX_MATCHED:
         return None
     from scipy.optimize import linear_sum_assignment  # slow to import, seldom needed
@@ -268,9 +268,9 @@ def _shuffled(raw: RawPredictions, codes: np.ndarray) -> Finding | None:
     """Find accuracy at chance although confidences are high: labels belong to other rows."""
     if (codes < 0).any():
         return None
-    predicted = raw.highest[0]
+    predicted, top = np.asarray(raw.top[0]), raw.top[1]
     tops, true = (np.bincount(classes, minlength=raw.n_classes) for classes in (predicted, codes))
-    confidence = float(raw.highest[1].mean()) if is_within(raw.proba) else 0.0
+    confidence = float(top.mean()) if is_within(raw.proba) else 0.0
     message = shuffled_words(tops, true, int(np.sum(predicted == codes)), confidence)
     how = "Export scores and labels again from the same loop."
     return None if message is None else Finding("labels_shuffled", f"{message} {how}")

@@ -25,7 +25,7 @@ from calib.data.equal_rows import (
 from calib.data.likeness import clusters_of_column
 from calib.data.matrices import highest
 from calib.data.predictions import Announcement, ConfidencePrediction, TopLabelPrediction
-from calib.files.findings.codes import Finding, counted, some, top_of
+from calib.files.findings.codes import Finding, counted, some
 from calib.files.readers.answers import ANOTHER
 from calib.files.readers.raw_predictions import RawPredictions
 from calib.files.readers.roles import Roles
@@ -56,7 +56,7 @@ def _claims(raw: RawPredictions) -> tuple[Claims, np.ndarray] | None:
     """Return the claims about the rows with score and label, and their mask; None without labels."""
     if (codes := raw.codes) is None:
         return None
-    predicted, score = top_of(raw)
+    predicted, score = raw.top
     usable = np.isfinite(raw.proba).all(axis=1) & (codes >= 0) & ~raw.abstained
     if predicted is not None:
         usable &= predicted >= 0
@@ -210,7 +210,7 @@ def find_class_faults(raw: RawPredictions, codes: np.ndarray | None) -> list[Fin
     if "every label" in raw.has and raw.labels is not None:
         times = np.nan_to_num(raw.labels.astype(np.float64)).sum(axis=0)
         return class_faults(raw.names, n, None, true=times)
-    predicted, true, expected = top_of(raw)[0], None, None
+    predicted, true, expected = raw.top[0], None, None
     if codes is not None and (codes >= 0).any():
         true = np.bincount(codes[codes >= 0], minlength=size)
     if "vector" in raw.has:

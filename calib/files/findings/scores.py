@@ -9,7 +9,7 @@ import numpy as np
 
 from calib.base.parallel import map_row_blocks
 from calib.data.matrices import ROW_SUM_TOLERANCE, row_sums
-from calib.files.findings.codes import Finding, counted, some, top_of
+from calib.files.findings.codes import Finding, counted, some
 from calib.files.readers.columns import are_odds, is_row_number, is_within
 from calib.files.readers.raw_predictions import (
     LOG_SUM_TOLERANCE,
@@ -243,7 +243,7 @@ def find_confidence_faults(raw: RawPredictions, codes: np.ndarray | None) -> lis
     """Find decisions, scores of exactly 1 and few distinct scores; `raw` holds probabilities."""
     if "every label" in raw.has:
         return []
-    top = top_of(raw)[1]
+    top = raw.top[1]
     full, lost, loud, found = np.flatnonzero(top >= 1.0), 0, False, []
     if "vector" in raw.has:
         hard = full[(raw.proba[full] > 0).sum(axis=1) == 1]

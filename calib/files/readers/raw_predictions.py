@@ -15,7 +15,7 @@ import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.data.kinds import KINDS
-from calib.data.matrices import ROW_SUM_TOLERANCE, highest, row_sums, softmax_rows
+from calib.data.matrices import highest, row_sums, softmax_rows
 from calib.data.predictions import (
     Announcement,
     BinaryPrediction,
@@ -45,7 +45,7 @@ from calib.files.readers.answers import (
     same_classes,
     two_classes,
 )
-from calib.files.readers.columns import ROUNDING, flags_of, have_several, is_whole, is_within
+from calib.files.readers.columns import flags_of, have_several, is_whole, is_within
 from calib.files.readers.conventions import LABELS, is_called, normalised
 from calib.files.readers.long_format import Votes, votes_in
 from calib.files.readers.reading import read_table, table_from
@@ -203,11 +203,17 @@ class RawPredictions:
         true = self.labels if self.decided is None else np.array(self.decided.known, dtype=object)
         return abstaining(self.predicted, true, named)
 
-    def predicted_codes(self) -> np.ndarray | None:
-        """Class codes of `predicted`, int64; -1 if there is none."""
-        if self.predicted is None:
-            return None
-        return codes_of(self.predicted, self.names, self._names_are_listed)
+    @cached_property
+    def top(self) -> tuple[np.ndarray | None, np.ndarray]:
+        """Predicted classes, int64 with -1 if unknown, and their scores; or None, and the one score."""
+        if "vector" in self.has:
+            return highest(self.proba)
+        named = self.predicted is not None and "predicted class" in self.has
+        return self._coded(np.asarray(self.predicted)) if named else None, self.proba[:, 0]
+
+    def _coded(self, cells: np.ndarray) -> np.ndarray:
+        listed = self.roles is not None and self.roles.class_names is not None
+        return codes_of(cells, self.names, listed or "event" in self.has)
 
     def decisions(self, scores: str = "auto") -> Decided:
         """Return what these rows, the first of a file, decide about its other rows."""
@@ -220,10 +226,6 @@ class RawPredictions:
             known=() if self.kind == "confidence" else self.names,
         )
 
-    @property
-    def _names_are_listed(self) -> bool:
-        return self.roles is not None and self.roles.class_names is not None
-
     @cached_property
     def codes(self) -> np.ndarray | None:
         """Class codes of `labels`, -1 if unknown; whole numbers are names if all class names are numbers."""
@@ -233,7 +235,7 @@ class RawPredictions:
         if "classes" not in self.has:
             return np.nan_to_num(labels.astype(np.float64), nan=-1.0).astype(np.int64)
         if "vector" not in self.has:
-            return codes_of(labels, self.names, self._names_are_listed or "event" in self.has)
+            return self._coded(labels)
         named = labels.dtype == object or self.labels_are_names
         names = self.names if named else tuple(map(str, range(self.n_classes)))
         numbers = {_number(name): code for code, name in enumerate(names)}
@@ -262,11 +264,6 @@ class RawPredictions:
                 ),
             ),
         ]
-
-    @cached_property
-    def highest(self) -> tuple[np.ndarray, np.ndarray]:
-        """`calib.data.matrices.highest` of the scores."""
-        return highest(self.proba)
 
     @property
     def labels_are_names(self) -> bool:
@@ -329,16 +326,18 @@ class RawPredictions:
             "sample_weight": self.weight,
             "cluster": self.cluster,
         }
-        labels = self._checked_labels()
-        if "vector" in self.has:
-            scale = self.scale_of(self.proba, scores)
-            if scale == "logits":
-                return Predictions.from_logits(self.proba, labels, names, **further)
-            proba = probabilities_on(self.proba, scale, vectors=True)
-            return Predictions(proba, labels, names, **further)
-        values = probabilities_on(self.proba, self.scale_of(self.proba, scores), vectors=False)
-        if is_within(values) and is_outside(values):
+        labels, scale, vectors = (
+            self._checked_labels(),
+            self.scale_of(self.proba, scores),
+            "vector" in self.has,
+        )
+        if vectors and scale == "logits":
+            return Predictions.from_logits(self.proba, labels, names, **further)
+        values = probabilities_on(self.proba, scale, vectors=vectors)
+        if not vectors and is_within(values) and is_outside(values):
             values = values.clip(0.0, 1.0)
+        if vectors:
+            return Predictions(values, labels, names, **further)
         if "every label" in self.has:
             return MultilabelPrediction(values, labels, names, **further)
         score, further["coverage"] = values[:, 0], coverage
@@ -346,8 +345,7 @@ class RawPredictions:
             return ConfidencePrediction(score, labels, **further)
         if "event" in self.has:
             return BinaryPrediction(score, labels, names, **further)
-        assert self.answers is not None
-        codes = codes_of(self.answers.ravel(), names, self._names_are_listed)
+        codes = self._coded(np.asarray(self.answers).ravel())
         if "ranks" not in self.has:
             return TopLabelPrediction(codes, score, labels, names, **further)
         if (codes < 0).any():
@@ -477,38 +475,6 @@ def probabilities_on(values: np.ndarray, scale: str, *, vectors: bool) -> np.nda
             return proba.clip(max=1.0)
         sums = proba.sum(axis=1, keepdims=True)
         return proba / np.where(np.abs(sums - 1.0) <= LOG_SUM_TOLERANCE, sums, 1.0)
-
-
-def refused_vectors(columns: Sequence[np.ndarray]) -> list[Refused]:
-    """Return the rows that are no probabilities of classes, given an array for each class."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        matrix = np.stack(columns, axis=1).astype(np.float64)
-        low, high, sums = matrix.min(axis=1), matrix.max(axis=1), matrix.sum(axis=1)
-        off = np.abs(sums - 1.0) > ROW_SUM_TOLERANCE
-    return [
-        ("not_finite", ~np.isfinite(sums), lambda row: "a score is missing or infinite"),
-        (
-            "negative",
-            (low < 0.0) | (high > 1.0 + 1e-6),
-            lambda row: f"scores run from {low[row]:.6g} to {high[row]:.6g}, outside [0, 1]",
-        ),
-        ("rounding", off, lambda row: f"the scores sum to {sums[row]:.6g}, not to 1"),
-    ]
-
-
-def refused_ones(values: np.ndarray) -> list[Refused]:
-    """Return the rows whose probability of an event is missing or outside [0, 1], up to rounding."""
-    outside = (values < -ROUNDING) | (values > 1.0 + ROUNDING)
-    return [
-        ("not_finite", np.isnan(values), lambda row: "the score is missing"),
-        ("negative", outside, lambda row: f"the score is {values[row]:.6g}, outside [0, 1]"),
-    ]
-
-
-def refused_weights(weights: np.ndarray) -> list[Refused]:
-    """Return the rows whose weight is negative, missing or infinite."""
-    bad = ~(np.isfinite(weights) & (weights >= 0.0))
-    return [("not_finite", bad, lambda row: f"the weight is {weights[row]}")]
 
 
 def are_log_probabilities(matrix: np.ndarray) -> bool:
