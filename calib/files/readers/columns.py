@@ -464,6 +464,9 @@ class Columns:
 
     def sides(self, name: str, score: str) -> list[str] | None:
         """Return the values of a column in the order of a score, if a threshold divides them; else None."""
+        return self._once(("sides", name, score, self.given.drop_label), partial(self._sides, name, score))
+
+    def _sides(self, name: str, score: str) -> list[str] | None:
         if len(self.words(name)) > 2:
             return None
         codes, words = self.coded(name)
@@ -479,6 +482,10 @@ class Columns:
 
     def alike(self, name: str, other: str, flags: bool) -> bool:
         """Whether two columns that differ could both be the label: the same words, or `flags` that agree."""
+        asked = name, other, flags
+        return self._once(("alike", *asked, self.given.drop_label), partial(self._alike, *asked))
+
+    def _alike(self, name: str, other: str, flags: bool) -> bool:
         first, second = self.words(name), self.words(other)
         (codes, words), (others, other_words) = (words_in(self[each][:FIRST]) for each in (name, other))
         pairs = len(np.unique(codes * len(other_words) + others))
