@@ -96,6 +96,10 @@ def sums_to_one(columns: Columns, roles: Roles) -> Outcome:
         return False, f"the rows of {listed} do not sum to 1, and {label!r} holds two values"
     frames = [frame for frame in columns.frames(columns.scores) if frame.columns == names]
     named = len(words & {*(roles.class_names or ())}) > 1 and 2 * len(words) >= len(names)
+    rows = columns.rows(names, FIRST)
+    low, high = np.nanmin(rows), np.nanmax(rows)
+    if low >= 0.0 and 1.0 < high < np.inf and not any(map(columns.is_called_score, names)):
+        return False, f"the rows of {listed} do not sum to 1, and run from {low:.4g} to {high:.4g}"
     if named or (frames and frames[0].is_run and len(words) <= len(names) + 1):
         return True, f"{listed} are named or numbered like the classes"
     if label and not frames and columns.goes_with(names, label):
@@ -224,6 +228,9 @@ def is_the_named_label(columns: Columns, roles: Roles) -> Outcome:
     others = [n for n in others if len(columns.words(n)) > 1]
     if roles.kind == "binary" and not others and columns.called(label, "class"):
         return False, f"{label!r} has the name of a class, and may be the predicted one"
+    unnamed = roles.kind == "binary" and not others and not (columns.labels or columns.given.score)
+    if unnamed and (named := has_a_name(columns, roles)) and not named[0]:
+        return False, f"{named[1]}, and {label!r} has no name of a label"
     return (False, f"{others[0]!r} has the name of a label, and {label!r} has not") if others else None
 
 
@@ -356,7 +363,7 @@ def goes_with_right(columns: Columns, roles: Roles) -> Outcome:
 
 def is_of_the_prediction(columns: Columns, roles: Roles) -> Outcome:
     score = roles.probabilities[0]
-    if roles.predicted or not roles.correct or columns.called(score, "confidence") or roles.label:
+    if not roles.correct or columns.called(score, "confidence") or roles.label:
         return None
     values, right = columns[score], outcomes_of(columns[roles.correct], roles.correct)
     low = np.asarray(values < UNLIKELY) & ~np.isnan(right)
@@ -397,6 +404,22 @@ def is_one_vocabulary(columns: Columns, roles: Roles) -> Outcome:
         f"no predicted class is ever true: the predicted classes are {some_names(said)}, the true classes "
         f"{some_names(true)}"
     )
+
+
+def is_graded(columns: Columns, roles: Roles) -> Outcome:
+    own = [roles.predicted] if roles.predicted else predicted_of(columns, roles.probabilities[0])
+    if roles.label or not roles.correct or not own:
+        return None
+    right, agreed = outcomes_of(columns[roles.correct], roles.correct), dict[str, float]()
+    for said in dict.fromkeys((*own, *columns.predicted)):
+        for true in (name for name in columns.labels if name != said):
+            if len(columns.words(true) & columns.words(said)) > 1:
+                same = (as_keys(columns[true]) == as_keys(columns[said])) == right
+                agreed[said] = max(agreed.get(said, 0.0), float(same.mean()))
+    best = max(agreed, key=lambda said: agreed[said], default=own[0])
+    if best in own:
+        return None
+    return False, f"{roles.correct!r} says whether {best!r} is right, and not {own[0]!r}"
 
 
 def is_sometimes_right(columns: Columns, roles: Roles) -> Outcome:
@@ -449,9 +472,10 @@ CHECKS: dict[str, tuple[Callable[[Columns, Roles], Outcome], Collection[str], tu
     "decisions follow": (decisions_follow, ("binary",), ("score",)),
     "runs with the label": (runs_with_the_label, ("vectors", "binary"), ("positive",)),
     "goes with right": (goes_with_right, ("top-label", "confidence"), ()),
-    "confidence of the prediction": (is_of_the_prediction, ("confidence",), ("correct",)),
+    "confidence of the prediction": (is_of_the_prediction, ("top-label", "confidence"), ("correct",)),
     "at least chance": (is_at_least_chance, ("top-label",), ()),
     "one vocabulary": (is_one_vocabulary, ("top-label",), ()),
+    "graded": (is_graded, ("top-label", "confidence"), ("correct",)),
     "sometimes right": (is_sometimes_right, ("top-label", "confidence"), ("predicted", "correct")),
     "predicted by its name": (is_called_predicted, ("top-label", "confidence"), ("predicted",)),
 }

@@ -61,7 +61,7 @@ NAMES = {
     # when, or in which part of an experiment: never a label, a class or a score
     "aside": words_of(
         "period time timestamp date datetime day week month quarter year hour step batch iteration rank "
-        "threshold fold folds cv_fold"
+        "threshold fold folds cv_fold p_value pvalue p_val p_adj"
     ),
     "predicted": words_of(
         "pred preds prediction predictions predicted y_pred y_hat yhat announced model_answer vorhersage "

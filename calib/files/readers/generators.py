@@ -239,6 +239,8 @@ def third_value(columns: Columns, label: str) -> str:
     """Return the value of three that means neither yes nor no, such as CANCEL; else ""."""
     words = columns.words(label)
     others = {word for word in words if word.lower() not in POSITIVE | NEGATIVE} - {columns.given.positive}
+    if label in columns.numeric and label not in columns.labels:
+        return ""  # a count: goals
     return others.pop() if len(words) == 3 and len(others) == 1 and positive_of(words) else ""
 
 

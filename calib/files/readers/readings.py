@@ -12,6 +12,7 @@ import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.data.kinds import KINDS
+from calib.data.times import are_dates
 from calib.files.readers.answers import outcomes_of, positive_of
 from calib.files.readers.checks import REQUIRED, sentences_of
 from calib.files.readers.columns import FIRST, PERCENT_WORDS, Columns, is_within
@@ -42,6 +43,8 @@ UNSUPPORTED = (
     {"label is not the decision"},
     {"confidence of the prediction"},
     {"sometimes right"},
+    {"decisions follow"},
+    {"graded"},
     {"score is a probability", "two values"},
     {"score stands alone", "two values"},
     {"score has a name", "runs with the label"},
@@ -359,7 +362,7 @@ def _refuse_stray_cells(columns: Columns, read: Sequence[Roles]) -> None:
     is_confidence = any(columns.sum_to_one(names) or columns.is_called_score(names[0]) for names in firsts)
     labelled = bool(columns.labels) or any(roles.label for roles in read)
     for name in given.score or [name for name in columns.word if name not in known]:
-        if name not in columns.word or columns[name].dtype != object:
+        if name not in columns.word or columns[name].dtype != object or are_dates(columns[name]):
             continue
         named, (codes, words) = name in given.score or columns.is_called_score(name), columns.coded(name)
         row = _stray_cell(columns, name, labelled) if named or not is_confidence else None

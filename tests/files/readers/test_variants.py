@@ -88,6 +88,20 @@ def printed(how):
 
 
 READ = {
+    "a confidence that is graded for another prediction": (
+        csv(
+            ground_truth=YES,
+            predicted_label=DECIDED,
+            layout_label=np.where(KEPT, YES, "maybe"),
+            layout_confidence=(100 * C).round(),
+            correct=D == Y,
+        ),
+        named(np.where(KEPT, YES, "maybe"), C.round(2), YES),
+    ),
+    "an event's probability beside its decision and right or wrong": (
+        csv(Label=YES, label_numeric=Y, prediction=D, probability=(P**3).round(3), correct=D == Y),
+        event((P**3).round(3)),
+    ),
     "translations of texts": (
         csv(
             pair=[*ROWS] * 2,
@@ -522,6 +536,16 @@ UNLABELLED = {
         {"text": f"text {at}", "predicted_mood": ("good", "bad")[at % 2], "confidence": c - 0.2}
         for at, c in enumerate(HIGH.tolist())
     ],
+    "forecasts beside goals": [
+        {
+            "p_home": row[0],
+            "p_draw": row[1],
+            "p_away": row[2],
+            "prob": row[0] / 9,
+            "home_goals": at * 7 % 5 % 3,
+        }
+        for at, row in enumerate(F.tolist())
+    ],
     "COCO results": [
         {"image_id": at // 2, "category_id": int(y), "bbox": [1.0, 2.0, 30.0, 40.5], "score": 0.7 + 0.25 * p}
         for at, (y, p) in enumerate(zip(Y, P.tolist(), strict=True))
@@ -593,6 +617,23 @@ NOTHING_OFFERED = {
         Age=np.where(Y, 78, 77),
         candidate=DECIDED[np.where(Y, Y.argmax(), Y.argmin())],
         income=AGE * 1000.5,
+    ),
+    "features without a prediction": csv(
+        person_age=AGE,
+        loan_amount=AGE * 100,
+        loan_percent_income=(0.1 + 0.6 * P).round(2),
+        loan_status=Y,
+        default_on_file=np.where(D, "Y", "N"),
+    ),
+    "means over months": csv(
+        **{f"amount_{month}m_avg": 50 + month * AGE + X[:, 0] for month in (3, 4, 5)},
+        plan_0_months=T + 3,
+        plan_1_months=TOP + 3,
+        churn=Y,
+    ),
+    "p values": csv(Kind=np.where(Y, "GTEX", "ENCODE"), Gene=TRUE, Statistic=10 * P, p_value=P, Count=AGE),
+    "points beside the day of a prediction": csv(
+        prediction_date=[f"2026-04-{1 + row % 28:02d}" for row in ROWS], home_score=AGE, team=TRUE
     ),
     "costs of answers": csv(gold_label=TRUE, system=SAID, cost_usd=P / 1000, seconds=AGE / 7),
 }
