@@ -98,7 +98,8 @@ def sums_to_one(columns: Columns, roles: Roles) -> Outcome:
     named = len(words & {*(roles.class_names or ())}) > 1 and 2 * len(words) >= len(names)
     rows = columns.rows(names, FIRST)
     low, high = np.nanmin(rows), np.nanmax(rows)
-    if low >= 0.0 and 1.0 < high < np.inf and not any(map(columns.is_called_score, names)):
+    numbers = all(map(str.isdigit, roles.class_names or "a")) and not any(map(columns.is_called_score, names))
+    if numbers and low >= 0.0 and 1.0 < high < np.inf:
         return False, f"the rows of {listed} do not sum to 1, and run from {low:.4g} to {high:.4g}"
     if named or (frames and frames[0].is_run and len(words) <= len(names) + 1):
         return True, f"{listed} are named or numbered like the classes"
