@@ -20,15 +20,15 @@ from typing import assert_type
 import calib
 from calib.answers import GateResult, Recommendation
 from calib.calibrators import Calibrator
-from calib.data import Announcement
+from calib.data import BasePrediction
 
 rows = calib.read("rows.csv")
-assert_type(rows, Announcement)
+assert_type(rows, BasePrediction)
 found: Recommendation = calib.recommend(rows)
 assert_type(found.calibrator, Calibrator | None)
 assert_type(calib.load("calibrator.json"), Calibrator | calib.Monitor)
 checked: GateResult = calib.gate(rows, most={"tl_ece": 0.03})
-assert_type(calib.calibrated_scores(found.calibrator, rows), Announcement)
+assert_type(calib.calibrated_scores(found.calibrator, rows), BasePrediction)
 figure = calib.reliability_diagram(rows).plot(backend="matplotlib")
 figure.savefig("reliability.pdf")
 """

@@ -31,7 +31,7 @@ from calib.calibrators.scaling import VectorScaling
 from calib.calibrators.softmax_fit import CROSS_VALIDATED
 from calib.data.defaults import LEVEL, RANDOM_STATE
 from calib.data.notions import TOP_NOTIONS, Notion
-from calib.data.predictions import Announcement, Predictions, Scores, Values
+from calib.data.predictions import BasePrediction, Predictions, Scores, Values
 from calib.data.splits import stratified_folds
 from calib.data.validation import check_count, random_generator
 from calib.evidence.row_scores import error_share, row_values, weighted_mean
@@ -217,7 +217,7 @@ def recommend(
     methods: Mapping[str, Any] | None = None,
     sample_weight: Values | None = None,
     cluster: Values | None = None,
-    confirm: Announcement | tuple[Scores, Values] | None = None,
+    confirm: BasePrediction | tuple[Scores, Values] | None = None,
     random_state: int = RANDOM_STATE,
     progress: Callable[[float, str], object] | None = None,
 ) -> Recommendation:
@@ -302,7 +302,7 @@ def recommend(
         found = fit_on(clone(candidates[name]), rows)
         confirmation = trial.confirmation()
         if confirm is not None:
-            given = (confirm,) if isinstance(confirm, Announcement) else confirm
+            given = (confirm,) if isinstance(confirm, BasePrediction) else confirm
             others = Rows(_counted(*given).predictions)
             after = others.of_scores(calibrated_scores(found, others.predictions))
             confirmation = _pooled_confirmation(confirmation, confirm_choice(others, after))
@@ -604,7 +604,7 @@ def _cross_validated(
     return trial
 
 
-def _slow(candidates: Mapping[str, Any], rows: Announcement) -> set[str]:
+def _slow(candidates: Mapping[str, Any], rows: BasePrediction) -> set[str]:
     """Return the candidates whose fits are estimated to take longer than the mean of all."""
     n_classes = rows.n_scores // rows.n_samples
     seconds = {name: fit_seconds(each, rows.n_samples, n_classes) for name, each in candidates.items()}

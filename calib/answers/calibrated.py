@@ -19,7 +19,7 @@ from calib.data.equal_rows import Overlap
 from calib.data.kinds import kind_of
 from calib.data.matrices import completed, normalised
 from calib.data.predictions import (
-    Announcement,
+    BasePrediction,
     BinaryPrediction,
     ConfidencePrediction,
     MultilabelPrediction,
@@ -47,7 +47,7 @@ EXACT = 1e-9
 
 def calibrated_scores(
     calibrator: BaseEstimator | None, predictions: Scores, *, groups: Values | None = None
-) -> Announcement:
+) -> BasePrediction:
     """Return predictions with the scores of a fitted calibrator, and all that came with the rows.
 
     Parameters
@@ -69,13 +69,15 @@ def calibrated_scores(
     """
     if calibrator is not None and not hasattr(calibrator, "predict"):
         raise InputError(f"the first argument must be a fitted calibrator; got a {type(calibrator).__name__}")
-    rows = predictions if isinstance(predictions, Announcement) else as_predictions(predictions, what="proba")
+    rows = (
+        predictions if isinstance(predictions, BasePrediction) else as_predictions(predictions, what="proba")
+    )
     if calibrator is None:
         return rows
     return calibrator.predict(rows) if groups is None else calibrator.predict(rows, groups=groups)
 
 
-def fit_on(calibrator: BaseEstimator, rows: Announcement, *, groups: Values | None = None) -> Any:
+def fit_on(calibrator: BaseEstimator, rows: BasePrediction, *, groups: Values | None = None) -> Any:
     """Fit a calibrator on labelled predictions of any kind and return it; raises as `check_calibrates`."""
     if isinstance(calibrator, BinaryCalibrator):
         return calibrator.fit(rows)
@@ -85,7 +87,7 @@ def fit_on(calibrator: BaseEstimator, rows: Announcement, *, groups: Values | No
     return fit_rows(calibrator, rows, rows.truth, rows.sample_weight)
 
 
-def vector_losses(rows: Announcement, before: Announcement) -> dict[str, np.ndarray]:
+def vector_losses(rows: BasePrediction, before: BasePrediction) -> dict[str, np.ndarray]:
     """Return the Brier score and the log loss of the whole vector of each labelled row.
 
     `before` are the predictions before calibration, whose other classes complete a predicted class.
@@ -117,7 +119,7 @@ def unseen_losses(rows: Rows, before: Rows, losses: Mapping[str, np.ndarray]) ->
     return {metric: share * (wrong[metric] - weighted_mean(losses[metric], rows.weights)) for metric in wrong}
 
 
-def losses_if_wrong(rows: Announcement, before: Announcement) -> dict[str, float]:
+def losses_if_wrong(rows: BasePrediction, before: BasePrediction) -> dict[str, float]:
     """Return the mean `vector_losses` of some rows, with outcomes drawn so that `before` is wrong."""
     some, wrong = wrong_rows(before)
     losses = vector_losses(rows.take(some).with_labels(wrong), before.take(some))
@@ -179,7 +181,7 @@ def _cells(scores: np.ndarray, outcomes: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def applied_frame(
-    calibrator: BaseEstimator, predictions: Announcement, class_names: Sequence[str] | None = None
+    calibrator: BaseEstimator, predictions: BasePrediction, class_names: Sequence[str] | None = None
 ) -> pd.DataFrame:
     """Return each row before and after calibration, as a table to save and `calib.read` again.
 

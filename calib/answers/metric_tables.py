@@ -20,7 +20,7 @@ from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.kinds import Kind, kind_of, lacks
 from calib.data.notions import Notion, PerClass, Strategy
 from calib.data.predictions import (
-    Announcement,
+    BasePrediction,
     Scores,
     TopLabelPrediction,
     Values,
@@ -155,7 +155,7 @@ def metrics(
     return Metrics(method, evidence.n_samples, n_bins, strategy, values, n_distinct, *about)
 
 
-def _sum_to_one(rows: Announcement) -> bool:
+def _sum_to_one(rows: BasePrediction) -> bool:
     """Whether each row sums to about 1; otherwise there is no log loss."""
     matrix = score_matrix(rows)
     sums = map_row_blocks(lambda block: np.einsum("ij->i", block, dtype=np.float64), matrix)
@@ -319,7 +319,7 @@ class FoldNumber:
 
 
 def fold_errors(
-    rows: Announcement,
+    rows: BasePrediction,
     *,
     fold: Values | None = None,
     n_bins: int = N_BINS,
@@ -364,7 +364,7 @@ class CrossCalibration(Result):
     """A calibrator for predictions of cross-validation, assessed on rows that it was not fitted on."""
 
     table: pd.DataFrame  #: Numbers of each fold and pooled, before and after; see `frame`
-    scores: Announcement  #: Every row calibrated by the calibrator of the other folds, with its labels
+    scores: BasePrediction  #: Every row calibrated by the calibrator of the other folds, with its labels
     fold: np.ndarray  #: (n,) object: Fold of each row
     #: For new rows: the calibrators of all folds, whose scores are averaged, or a calibrator of all rows
     calibrators: tuple[Any, ...]
@@ -373,7 +373,7 @@ class CrossCalibration(Result):
         """Return the table of `fold_errors` with a first column, stage: "before" or "after"."""
         return self.table.copy()
 
-    def predict(self, rows: Scores) -> Announcement:
+    def predict(self, rows: Scores) -> BasePrediction:
         """Return calibrated scores of new rows, by the calibrator or as the mean over the folds'."""
         found = [calibrated_scores(calibrator, rows) for calibrator in self.calibrators]
         name = found[0].scored_by
@@ -381,7 +381,7 @@ class CrossCalibration(Result):
 
 
 def cross_calibrate(
-    rows: Announcement,
+    rows: BasePrediction,
     calibrator: Any = None,
     *,
     fold: Values | None = None,
@@ -431,7 +431,7 @@ def cross_calibrate(
     return CrossCalibration(table, scores, np.array(names, dtype=object)[code], final)
 
 
-def _divided(rows: Announcement, fold: Values | None) -> tuple[Announcement, list[str], np.ndarray]:
+def _divided(rows: BasePrediction, fold: Values | None) -> tuple[BasePrediction, list[str], np.ndarray]:
     values = column_of(rows, FOLD) if fold is None else fold
     if values is None:
         raise InputError("the rows name no folds; pass fold=, or read them with a column 'fold'")
@@ -451,7 +451,7 @@ def _divided(rows: Announcement, fold: Values | None) -> tuple[Announcement, lis
     return counted, [str(name) for name in found], code
 
 
-def _joined(parts: list[Announcement], code: np.ndarray, rows: Announcement) -> Announcement:
+def _joined(parts: list[BasePrediction], code: np.ndarray, rows: BasePrediction) -> BasePrediction:
     order = np.argsort(np.argsort(code, kind="stable"), kind="stable")
     if parts[0].kind in ("top-k", "multilabel"):
         raise InputError("folds need calibrated vectors, a class with its confidence, or one score for a row")

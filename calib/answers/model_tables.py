@@ -31,7 +31,7 @@ from calib.calibrators.foreign import ForeignCalibrator, is_foreign
 from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.kinds import Kind, kind_of
 from calib.data.notions import POOLED_NOTIONS, PerClass
-from calib.data.predictions import Announcement, rows_that_count
+from calib.data.predictions import BasePrediction, rows_that_count
 from calib.data.several_models import pairs_of_models, rows_to_fit
 from calib.data.validation import check_level
 from calib.evidence.row_scores import TINY, row_values
@@ -431,7 +431,7 @@ def compare_methods(methods: Mapping[str, Evidence], *, n_bins: int = N_BINS) ->
     return ModelComparison(entries, base)
 
 
-def scored_by(name: str, calibrator: BaseEstimator, calibration: Announcement, rows: Rows) -> Rows:
+def scored_by(name: str, calibrator: BaseEstimator, calibration: BasePrediction, rows: Rows) -> Rows:
     """Fit a method on calibration rows and return the evidence of its scores of other rows."""
     if is_foreign(calibrator):
         calibrator = ForeignCalibrator(calibrator, name=name)
@@ -439,7 +439,7 @@ def scored_by(name: str, calibrator: BaseEstimator, calibration: Announcement, r
 
 
 def compare_models(
-    models: Mapping[str, Announcement | tuple[Announcement | None, Announcement]],
+    models: Mapping[str, BasePrediction | tuple[BasePrediction | None, BasePrediction]],
     methods: Iterable[str] | Mapping[str, BaseEstimator] = PAPER,
     *,
     n_bins: int = N_BINS,
@@ -536,7 +536,7 @@ class _Model:
     """A model, and how its methods are compared with it."""
 
     name: str
-    calibration: Announcement | None
+    calibration: BasePrediction | None
     rows: Rows  #: Evidence of the uncalibrated model
     n_bins: int
     levels: tuple[float, float]  #: Coverage of one interval, and of one of all that hold together

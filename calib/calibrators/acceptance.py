@@ -16,7 +16,7 @@ from calib.base.results import Result
 from calib.calibrators.label_shift import CorrectedScores
 from calib.data.kinds import lacks
 from calib.data.predictions import (
-    Announcement,
+    BasePrediction,
     BinaryPrediction,
     Predictions,
     Scores,
@@ -66,12 +66,12 @@ class AcceptanceRule(Result):
         if self.by != "group" and groups is not None:
             raise InputError("this rule has no thresholds by group; leave out groups")
         if self.by == "group" and groups is None:
-            if self.column is None or not isinstance(scores, Announcement):
+            if self.column is None or not isinstance(scores, BasePrediction):
                 raise InputError(
                     "this rule has a threshold for each group; pass groups, a value for each row"
                 )
             groups = further_column(scores, self.column)
-        if isinstance(scores, Announcement):
+        if isinstance(scores, BasePrediction):
             scores = predicted_classes(scores)
         confidence = event_scores(scores)
         if self.by == "class" or confidence is None:
@@ -103,7 +103,7 @@ class AcceptanceRule(Result):
             )
         return _carrying(calibrator, self)
 
-    def columns(self, scores: Announcement) -> dict[str, np.ndarray]:
+    def columns(self, scores: BasePrediction) -> dict[str, np.ndarray]:
         """Return what a table of calibrated rows says by this rule."""
         return {"accept": self.accept(scores)}
 
@@ -147,7 +147,7 @@ class LevelRule(Result):
         scores : (n, L) array_like or `Predictions`
             Probabilities from the model and calibrator that the rule was made for.
         """
-        if isinstance(scores, Announcement) and (missing := lacks(scores.kind, "notion:class-wise")):
+        if isinstance(scores, BasePrediction) and (missing := lacks(scores.kind, "notion:class-wise")):
             raise InputError(missing)
         proba = score_matrix(scores, "proba")
         if proba.shape[1] != len(self.tree[0]):
@@ -169,7 +169,7 @@ class LevelRule(Result):
             raise InputError(f"the rule is for {len(self.tree[0])} classes, the calibrator has {n_classes}")
         return _carrying(calibrator, self)
 
-    def columns(self, scores: Announcement) -> dict[str, np.ndarray]:
+    def columns(self, scores: BasePrediction) -> dict[str, np.ndarray]:
         """Return what a table of calibrated rows says by this rule."""
         found = self.accept(scores)
         names = np.array([*self.levels, None], dtype=object)
@@ -196,14 +196,14 @@ class ActionRule(Result):
             raise InputError(f"the rule is about one event, the calibrator has {n_classes} classes")
         return _carrying(carrier, self)
 
-    def columns(self, scores: Announcement) -> dict[str, np.ndarray]:
+    def columns(self, scores: BasePrediction) -> dict[str, np.ndarray]:
         """Return what a table of calibrated rows says by this rule."""
         return {"act": self.act(scores)}
 
 
 def chance_of_event(scores: Scores) -> np.ndarray:
     """Return P(Y = 1), (n,); of two classes, the second one's."""
-    rows = scores if isinstance(scores, Announcement) else as_predictions(scores, what="scores")
+    rows = scores if isinstance(scores, BasePrediction) else as_predictions(scores, what="scores")
     event = rows.proba[:, 1] if isinstance(rows, Predictions) and rows.n_classes == 2 else event_scores(rows)
     if event is None:
         raise InputError("this needs one score per row, P(Y = 1); these rows have several classes")
@@ -216,6 +216,6 @@ def _carrying(calibrator: BaseEstimator, rule: AcceptanceRule | LevelRule | Acti
     return carrier
 
 
-def predicted_classes(rows: Announcement) -> Announcement:
+def predicted_classes(rows: BasePrediction) -> BasePrediction:
     """Return binary predictions as predicted classes: P(Y = 1) = 0.02 is a confident class 0."""
     return top_of(rows, *top_label(rows)) if isinstance(rows, BinaryPrediction) else rows

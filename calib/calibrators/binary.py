@@ -16,7 +16,7 @@ from calib.calibrators.curves import SCORE_CLIP, Curve, Lines, Logistic, clipped
 from calib.calibrators.likelihood import logistic_fit
 from calib.data.notions import Strategy
 from calib.data.predictions import (
-    Announcement,
+    BasePrediction,
     BinaryPrediction,
     ConfidencePrediction,
     Scores,
@@ -68,7 +68,7 @@ class BinaryCalibrator(Calibrator):
             Weights, 0 or more. Only their ratios matter; rows of weight 0 are left out.
         """
         self.__dict__.pop("class_names_", None)
-        if isinstance(scores, Announcement) or outcomes is None:
+        if isinstance(scores, BasePrediction) or outcomes is None:
             evidence = Rows(labelled(outcomes, scores, sample_weight))
             if "event" in evidence.predictions.has:
                 self.class_names_ = names_given(evidence.predictions)
@@ -80,16 +80,16 @@ class BinaryCalibrator(Calibrator):
         return self
 
     @overload
-    def predict(self, scores: Announcement) -> Announcement: ...
+    def predict(self, scores: BasePrediction) -> BasePrediction: ...
     @overload
     def predict(self, scores: Values) -> np.ndarray: ...
-    def predict(self, scores: Scores) -> np.ndarray | Announcement:
+    def predict(self, scores: Scores) -> np.ndarray | BasePrediction:
         """Calibrated probabilities, (n,) float64, of (n,) scores in [0, 1].
 
         Predictions of P(Y = 1), a confidence or a predicted class give the same rows with calibrated scores.
         """
         check_is_fitted(self)
-        if not isinstance(scores, Announcement):
+        if not isinstance(scores, BasePrediction):
             return self.curve_(as_scores(scores, ndim=1, what="scores").astype(np.float64, copy=False))
         check_same_classes(self, scores)
         rows = scores.top if isinstance(scores, TopKPrediction) else scores

@@ -16,7 +16,7 @@ from calib.data.kinds import Kind, kind_of, lacks
 from calib.data.matrices import highest
 from calib.data.notions import POOLED_NOTIONS, PerClass, Strategy
 from calib.data.predictions import (
-    Announcement,
+    BasePrediction,
     Scores,
     TopKPrediction,
     TopLabelPrediction,
@@ -29,7 +29,7 @@ from calib.data.predictions import (
 from calib.data.validation import check_columns
 
 #: Predictions of a kind.
-Kinded = TypeVar("Kinded", bound=Announcement)
+Kinded = TypeVar("Kinded", bound=BasePrediction)
 
 
 class Fittable(BaseEstimator):
@@ -60,10 +60,10 @@ class Calibrator(Fittable):
     """Base class of all calibrators."""
 
     @overload
-    def predict(self, scores: Announcement, /) -> Announcement: ...
+    def predict(self, scores: BasePrediction, /) -> BasePrediction: ...
     @overload
     def predict(self, scores: Values, /) -> np.ndarray: ...
-    def predict(self, scores: Scores, /) -> np.ndarray | Announcement:
+    def predict(self, scores: Scores, /) -> np.ndarray | BasePrediction:
         """Calibrate predictions; arrays give the predicted class, or the probability of one event."""
         raise NotImplementedError
 
@@ -71,7 +71,7 @@ class Calibrator(Fittable):
         """Bins that assess the scores of whole rows, or of the predicted class, by the calibrator alone."""
         return "uniform"
 
-    def strategy_for(self, rows: Announcement, *, whole: bool = True) -> Strategy:
+    def strategy_for(self, rows: BasePrediction, *, whole: bool = True) -> Strategy:
         """Choose the bins in which the scores of this fitted calibrator are assessed.
 
         "discrete" if it predicts one value per bin along one curve for all classes; `PerClass` if each class
@@ -99,12 +99,12 @@ class Calibrator(Fittable):
 
         They are of the shape of the given scores, or belong to the class codes `label`, (n,) or (n, K).
         """
-        after: Announcement
+        after: BasePrediction
         if label is not None and label.ndim == 1:
             after = top_of(given, label, scores)
-            if not isinstance(given, Announcement):
+            if not isinstance(given, BasePrediction):
                 return after
-        elif not isinstance(given, Announcement):
+        elif not isinstance(given, BasePrediction):
             return scores if label is None else (label, scores)
         elif label is None:
             after = replace_scores(given, scores)
@@ -129,7 +129,7 @@ class VectorCalibrator(Calibrator):
     def predict_proba(self, proba: Kinded) -> Kinded: ...
     @overload
     def predict_proba(self, proba: Values) -> np.ndarray: ...
-    def predict_proba(self, proba: Scores) -> np.ndarray | Announcement:
+    def predict_proba(self, proba: Scores) -> np.ndarray | BasePrediction:
         """Calibrated class probabilities, (n, L) float64, of (n, L); of predictions, the same rows."""
         return self._given_back(proba, self._proba(self._checked(proba)))
 
@@ -137,9 +137,9 @@ class VectorCalibrator(Calibrator):
     def predict(self, proba: Kinded) -> Kinded: ...
     @overload
     def predict(self, proba: Values) -> np.ndarray: ...
-    def predict(self, proba: Scores) -> np.ndarray | Announcement:
+    def predict(self, proba: Scores) -> np.ndarray | BasePrediction:
         """Class codes with the largest calibrated probability, (n,); of predictions, `predict_proba`."""
-        if isinstance(proba, Announcement):
+        if isinstance(proba, BasePrediction):
             check_calibrates(self, kind_of(proba))
             return self.predict_proba(proba)
         return self._top(self._checked(proba))[0]

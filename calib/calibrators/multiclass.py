@@ -34,7 +34,7 @@ from calib.data.notions import (
     Strategy,
 )
 from calib.data.predictions import (
-    Announcement,
+    BasePrediction,
     MultilabelPrediction,
     Predictions,
     Scores,
@@ -306,7 +306,7 @@ class MulticlassToBinary(Calibrator):
         """
         rows = Rows(labelled(y, proba, sample_weight, what="proba"))
         scores = rows.predictions
-        if not isinstance(proba, Announcement):
+        if not isinstance(proba, BasePrediction):
             score_matrix(scores, "proba")
         shape, top_k = self._shape_of_rows(scores)
         for name in ("groups_", "by_class_", "everyone_", "shrunk_"):
@@ -512,16 +512,16 @@ class MulticlassToBinary(Calibrator):
         return PerClass(others) if len(others) < self.n_classes_ else "uniform"
 
     @overload
-    def predict(self, proba: Announcement, *, groups: Values | None = None) -> Announcement: ...
+    def predict(self, proba: BasePrediction, *, groups: Values | None = None) -> BasePrediction: ...
     @overload
     def predict(self, proba: Values, *, groups: Values | None = None) -> np.ndarray: ...
-    def predict(self, proba: Scores, *, groups: Values | None = None) -> np.ndarray | Announcement:
+    def predict(self, proba: Scores, *, groups: Values | None = None) -> np.ndarray | BasePrediction:
         """Predicted class codes, (n,) int64; only class-wise calibration can change them.
 
         Predictions give the same rows with the scores that the calibrator has for them: of every class, of
         the predicted class (for top-K notions, of rank 1), or of the K classes that each row lists.
         """
-        if not isinstance(proba, Announcement):
+        if not isinstance(proba, BasePrediction):
             matrix = self._checked(proba)
             return highest(self._class_wise(matrix) if self.notion == "class-wise" else matrix)[0]
         check_calibrates(self, kind_of(proba))
@@ -549,7 +549,7 @@ class MulticlassToBinary(Calibrator):
         else:
             matrix = self._checked(proba)
             label, confidence = top_label(proba) if isinstance(proba, Predictions) else highest(matrix)
-        if groups is None and isinstance(proba, Announcement):
+        if groups is None and isinstance(proba, BasePrediction):
             groups = groups_in(self, proba.metadata)
         return label, self.everyone_.predict(confidence, self._problems(label, groups))
 
@@ -607,7 +607,7 @@ class MulticlassToBinary(Calibrator):
             return super().__getattribute__(name)  # raises its error again
 
     @available_if(_gives_proba)
-    def predict_proba(self, proba: Scores, *, groups: Values | None = None) -> np.ndarray | Announcement:
+    def predict_proba(self, proba: Scores, *, groups: Values | None = None) -> np.ndarray | BasePrediction:
         """Calibrated scores of every class, (n, L) float64.
 
         Rows sum to 1 with ``normalize=True`` (class-wise) or ``complete="rescale"`` (others).
@@ -686,7 +686,7 @@ def as_multiclass(calibrator: BinaryCalibrator, rows: Any) -> MulticlassToBinary
 def clusters_of_fit(source: Any) -> int | None:
     """Return the clusters, also suspected ones, of a calibrator, an origin or rows; None without clusters."""
     origin = getattr(source, "fitted_on_", source)
-    if isinstance(origin, Announcement) and origin.labels is not None:
+    if isinstance(origin, BasePrediction) and origin.labels is not None:
         return Rows(origin).readings[-1].n_clusters
     clusters: int | None = getattr(source, "n_clusters_", None) or getattr(origin, "n_clusters", None)
     return clusters

@@ -16,7 +16,7 @@ from calib.calibrators.catalogue import name_of
 from calib.cli.input import FileRows, is_summary, read_rows, refuse_summary
 from calib.data.equal_rows import Overlap, overlap
 from calib.data.kinds import KINDS
-from calib.data.predictions import Announcement, BinaryPrediction, TopKPrediction, effective_words
+from calib.data.predictions import BasePrediction, BinaryPrediction, TopKPrediction, effective_words
 from calib.evidence.rows import Rows
 from calib.evidence.sums import SummedRows
 from calib.files.readers.source import Limits
@@ -133,8 +133,8 @@ def slices_call(options: Namespace, *columns: str) -> str:
 
 
 def calibrator_for(
-    file: str, rows: Announcement, notes: list[str]
-) -> tuple[BaseEstimator, Announcement, Overlap | None]:
+    file: str, rows: BasePrediction, notes: list[str]
+) -> tuple[BaseEstimator, BasePrediction, Overlap | None]:
     """Load a calibrator, put the rows' columns in its order, and note rows that it was fitted on."""
     calibrator = load_calibrator(file)
     reordered = aligned(rows, calibrator)
@@ -146,7 +146,7 @@ def calibrator_for(
     return calibrator, reordered, used
 
 
-def _rows_to_assess(options: Namespace) -> tuple[Announcement, list[str]]:
+def _rows_to_assess(options: Namespace) -> tuple[BasePrediction, list[str]]:
     """Return the evaluation rows, or with `split` rows that `fit` did not use, and notes on them."""
     rows = read_rows(options)
     notes = [] if rows.roles is None else [f"read: {rows.roles.sentence()}"]

@@ -69,7 +69,7 @@ from calib.cli.streams import deliver, is_piped, progress_line, table_lines
 from calib.data.equal_rows import overlap
 from calib.data.kinds import check_equal_rows, kind_of
 from calib.data.predictions import (
-    Announcement,
+    BasePrediction,
     BinaryPrediction,
     as_vectors,
     further_column,
@@ -130,7 +130,7 @@ class ConclusionData:
 @dataclass(frozen=True)
 class MetricsData:
     file: str
-    rows: SummedRows | Announcement = field(metadata=parts("kind n_samples coverage fingerprint"))
+    rows: SummedRows | BasePrediction = field(metadata=parts("kind n_samples coverage fingerprint"))
     n_classes: int | None
     methods: Sequence[TestedMethodData]  #: The base model, and the calibrator if there is one
     folds: Sequence[FoldNumber]
@@ -191,7 +191,7 @@ def metrics(options: Namespace) -> Output[MetricsData]:
             lines += ["", f"{name}: {concluded[name].combined.words}", *tests.sentences]
     folds = pd.DataFrame()
     rows = base.predictions if isinstance(base, Rows) else base
-    if isinstance(rows, Announcement) and column_of(rows, FOLD) is not None:
+    if isinstance(rows, BasePrediction) and column_of(rows, FOLD) is not None:
         folds = fold_errors(rows, **asked)
         head = "by fold, on rows that the model of the fold was not fitted on; errors with their noise floor:"
         lines += ["", head, *table_lines(fold_texts(folds), index=True)]
@@ -238,7 +238,7 @@ def fit(options: Namespace) -> Output[EvaluatedFitData]:
     if options.n_bins is not None and options.points_per_bin is not None:
         raise InputError("--n-bins and --points-per-bin exclude each other; give one of the two")
     file_rows = read_rows(options)
-    unseen: Announcement | None
+    unseen: BasePrediction | None
     if options.evaluate:
         first, source = file_rows.calibration or file_rows.evaluation, "rows of the file"
         second_file = changed(options, file=options.evaluate, labels=None)
@@ -287,7 +287,7 @@ def fit(options: Namespace) -> Output[EvaluatedFitData]:
     return Output("\n".join(notes), data)
 
 
-def _groups_in(column: str, rows: Announcement) -> pd.Series:
+def _groups_in(column: str, rows: BasePrediction) -> pd.Series:
     groups = further_column(rows, column)
     if groups.nunique() > MOST_CODES and pd.api.types.is_numeric_dtype(groups):
         raise InputError(
@@ -417,7 +417,7 @@ def _shares(texts: Sequence[str], rows: Any, order: Sequence[str] | None, option
 LEAST_OF_SHARES, CONTRADICTION = 100, 3.0
 
 
-def _check_shares(before: Announcement, after: Announcement, shift: label_shift.LabelShift) -> str | None:
+def _check_shares(before: BasePrediction, after: BasePrediction, shift: label_shift.LabelShift) -> str | None:
     """Refuse shares that the scores contradict, and say if their mean is not about the target share.
 
     If the scores refer to the training shares, the correction brings their mean to the target share. Shares

@@ -15,7 +15,7 @@ import numpy as np
 from calib.base.exceptions import InputError
 from calib.base.outputs import check_output
 from calib.cli.streams import INPUTS, PIPE, is_piped, progress_line
-from calib.data.predictions import Announcement, ConfidencePrediction, in_common_classes, rows_that_count
+from calib.data.predictions import BasePrediction, ConfidencePrediction, in_common_classes, rows_that_count
 from calib.files.checked import usable, usable_pair
 from calib.files.findings.examination import Examination, check
 from calib.files.readers.answers import accepted_answers, lists_as_text
@@ -128,8 +128,8 @@ def fix_codes(options: Namespace) -> list[str]:
 class FileRows:
     """Rows of a file that the options select."""
 
-    calibration: Announcement | None  #: None if the file names no calibration rows
-    evaluation: Announcement  #: The rows to use
+    calibration: BasePrediction | None  #: None if the file names no calibration rows
+    evaluation: BasePrediction  #: The rows to use
     #: Findings about the calibration and evaluation rows; empty if the file was not examined
     examinations: Mapping[str, Examination]
     roles: Roles | None  #: What the columns of the file were read as
@@ -143,7 +143,7 @@ class FileRows:
             for line in examination.log
         )
 
-    def divided(self, options: Namespace) -> tuple[Announcement, Announcement | None, str]:
+    def divided(self, options: Namespace) -> tuple[BasePrediction, BasePrediction | None, str]:
         """Return the rows to fit on, all others (None if there are none), and where the first come from."""
         if self.calibration is not None:
             return self.calibration, self.evaluation, "calibration rows named by the file"
@@ -243,7 +243,7 @@ def _sampled(file: Table, options: Namespace) -> FileRows:
     return FileRows(None, _counted(rows, options), {}, None)
 
 
-def _counted(rows: Announcement, options: Namespace) -> Announcement:
+def _counted(rows: BasePrediction, options: Namespace) -> BasePrediction:
     rows = rows.unweighted() if options.unweighted else rows_that_count(rows)
     return rows.independent() if options.independent else rows
 

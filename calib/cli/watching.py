@@ -16,7 +16,7 @@ from calib.base.interval_words import with_interval
 from calib.base.outputs import alone
 from calib.base.results import parts
 from calib.cli.input import Output, changed, read_rows
-from calib.data.predictions import Announcement, further_column
+from calib.data.predictions import BasePrediction, further_column
 from calib.data.times import are_dates
 from calib.files.saved.document import content_of
 from calib.files.saved.monitors import monitor_of
@@ -111,7 +111,7 @@ def _shown(options: Namespace, monitor: Monitor, words: Sequence[str], n_added: 
     return Output("\n".join([*words, monitor.words(), "", *lines]), data, int(monitor.alarm))
 
 
-def _rows(options: Namespace, file: str) -> Announcement:
+def _rows(options: Namespace, file: str) -> BasePrediction:
     rows = read_rows(changed(options, file=file)).evaluation
     held = pd.DataFrame() if rows.metadata is None else rows.metadata
     if (name := options.cluster) is not None and (name not in held or are_dates(held[name].to_numpy())):
@@ -122,5 +122,5 @@ def _rows(options: Namespace, file: str) -> Announcement:
     return rows.with_cluster(None) if options.independent else rows
 
 
-def _column(rows: Announcement, name: str | None) -> np.ndarray | None:
+def _column(rows: BasePrediction, name: str | None) -> np.ndarray | None:
     return None if name is None else further_column(rows, name).to_numpy()

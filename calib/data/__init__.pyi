@@ -1,7 +1,7 @@
 # fmt: off
 from .notions import PerClass as PerClass
 from .predictions import (
-    Announcement as Announcement, BinaryPrediction as BinaryPrediction,
+    BasePrediction as BasePrediction, BinaryPrediction as BinaryPrediction,
     ConfidencePrediction as ConfidencePrediction,
     MultilabelPrediction as MultilabelPrediction, Predictions as Predictions,
     TopKPrediction as TopKPrediction, TopLabelPrediction as TopLabelPrediction,

@@ -8,7 +8,7 @@ from typing import Any
 from calib.base.exceptions import InputError
 from calib.data.notions import NOTIONS, Notion
 from calib.data.predictions import (
-    Announcement,
+    BasePrediction,
     BinaryPrediction,
     ConfidencePrediction,
     MultilabelPrediction,
@@ -21,7 +21,7 @@ from calib.data.validation import n_axes
 
 @dataclass(frozen=True)
 class Kind:
-    type: type[Announcement]  #: Its class; the name is that class's `kind`
+    type: type[BasePrediction]  #: Its class; the name is that class's `kind`
     title: str  #: Its name in headings and messages
     notion: Notion  #: The notion that is looked at first
 

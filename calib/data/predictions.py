@@ -74,7 +74,7 @@ CARRIED = ("metadata", "columns", "sample_weight", "cluster", "coverage", "voted
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Announcement:
+class BasePrediction:
     """Base class of all kinds of predictions: count, choose, split and identify rows."""
 
     kind: ClassVar[str]  #: "vectors", "top-label", "confidence", "binary", "top-k" or "multilabel"
@@ -367,7 +367,7 @@ class Announcement:
         return digest_of(self._header(), self._arrays().values())
 
 
-class _OfColumns(Announcement):
+class _OfColumns(BasePrediction):
     class_names: tuple[str, ...]
 
     def with_labels(self, labels: Values) -> Self:
@@ -392,7 +392,7 @@ class _OfColumns(Announcement):
         return self._with(**scores, labels=labels, class_names=names)
 
 
-class _OfLists(Announcement):
+class _OfLists(BasePrediction):
     class_field: ClassVar[str]  #: Name of the field that holds the predicted classes.
 
     class_names: tuple[str, ...] | None
@@ -574,7 +574,7 @@ class TopLabelPrediction(_OfLists):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConfidencePrediction(Announcement):
+class ConfidencePrediction(BasePrediction):
     """A confidence for each row, and whether the model was right; which class it predicted is not known.
 
     `metadata`, `sample_weight`, `cluster` and `coverage` as for `Predictions`.
@@ -659,7 +659,7 @@ class ConfidencePrediction(Announcement):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BinaryPrediction(Announcement):
+class BinaryPrediction(BasePrediction):
     """The probability of one of two classes for each row, P(Y = 1).
 
     `metadata`, `sample_weight`, `cluster` and `coverage` as for `Predictions`.
@@ -822,11 +822,11 @@ class MultilabelPrediction(_OfColumns):
 
 
 #: Scores of rows: (n, L) or (n,) numbers, or predictions of any kind.
-Scores: TypeAlias = Values | Announcement
+Scores: TypeAlias = Values | BasePrediction
 
 
 def top_of(rows: Scores, label: np.ndarray, confidence: np.ndarray) -> TopLabelPrediction:
-    if not isinstance(rows, Announcement):
+    if not isinstance(rows, BasePrediction):
         return TopLabelPrediction(label, confidence)
     own = {"label": label, "confidence": confidence, "labels": rows.labels}
     return TopLabelPrediction._of(**own, class_names=rows.class_names, **rows.carried)
@@ -838,7 +838,7 @@ def as_vectors(rows: BinaryPrediction) -> Predictions:
     return Predictions(both, rows.labels, rows.class_names, **rows.carried)
 
 
-def assessed_as_stated(rows: Announcement) -> Announcement:
+def assessed_as_stated(rows: BasePrediction) -> BasePrediction:
     """Return the same rows, to be assessed with one bin per value if their single scores have few values.
 
     People and language models state such scores, in steps of 5 or 10 %.
@@ -851,11 +851,11 @@ def assessed_as_stated(rows: Announcement) -> Announcement:
     return rows.with_strategy("discrete") if few else rows
 
 
-def replace_scores(rows: Announcement, scores: np.ndarray) -> Announcement:
+def replace_scores(rows: BasePrediction, scores: np.ndarray) -> BasePrediction:
     return rows._with(**{rows.scored_by: owned(scores)})
 
 
-def in_common_classes(a: Announcement, b: Announcement) -> tuple[Announcement, Announcement]:
+def in_common_classes(a: BasePrediction, b: BasePrediction) -> tuple[BasePrediction, BasePrediction]:
     """Return two sets of rows of one kind with the same classes, in the order of the first."""
     if a.kind != b.kind:
         raise InputError(f"calibration and evaluation rows are of different kinds, {a.kind!r} and {b.kind!r}")
@@ -903,22 +903,22 @@ def labelled(
     sample_weight: Values | None = None,
     cluster: Values | None = None,
     what: str = "scores",
-) -> Announcement:
+) -> BasePrediction:
     """Return scores and labels as labelled predictions, or raise `InputError` if they are swapped.
 
     Labels may be names of classes, which predictions or the columns of a frame have; None stands for
     the predictions' own labels: `truth` refuses missing ones. Weights and clusters replace their own.
     """
     check_order(y_true, scores)
-    if isinstance(y_true, Announcement):  # unlabelled predictions, and their labels second
+    if isinstance(y_true, BasePrediction):  # unlabelled predictions, and their labels second
         raise InputError("labels come first, as in ece(y_true, scores)")
-    if y_true is None and not isinstance(scores, Announcement):
+    if y_true is None and not isinstance(scores, BasePrediction):
         raise InputError(
             f"true labels are needed: pass {what} and labels, or labelled predictions alone; got a "
             f"{type(scores).__name__}"
         )
-    if not isinstance(scores, Announcement):
-        rows: Announcement = as_predictions(scores, y_true, what)
+    if not isinstance(scores, BasePrediction):
+        rows: BasePrediction = as_predictions(scores, y_true, what)
     else:
         rows = scores if y_true is None else scores.with_labels(y_true)
     if sample_weight is not None:
@@ -926,7 +926,7 @@ def labelled(
     return rows if cluster is None else rows.with_cluster(cluster)
 
 
-def as_predictions(scores: Values, y_true: Values | None = None, what: str = "scores") -> Announcement:
+def as_predictions(scores: Values, y_true: Values | None = None, what: str = "scores") -> BasePrediction:
     """Return scores as predictions: P(Y = 1) of (n,), else a score for every class; with labels, if given.
 
     Rows need not sum to 1. Classes without names have the names of the labels, if these are L texts. Arrays
@@ -956,7 +956,7 @@ def names_given(scores: Any) -> tuple[str, ...] | None:
     """Return the names of the classes of predictions or of a frame's columns; None if they are not named."""
     if isinstance(scores, np.ndarray):
         return None
-    if not isinstance(scores, Announcement):
+    if not isinstance(scores, BasePrediction):
         return bare_names(column_names(scores))
     return bare_names(scores.class_names) if "classes" in scores.has else None
 
@@ -979,7 +979,7 @@ def check_same_classes(calibrator: Any, scores: Any) -> None:
     )
 
 
-def rows_that_count(rows: Announcement) -> Any:
+def rows_that_count(rows: BasePrediction) -> Any:
     """Return the predictions without rows of weight 0, and without weights if these are all equal."""
     weights = rows.sample_weight
     if weights is None:
@@ -1006,7 +1006,7 @@ def score_matrix(scores: Scores, what: str = "scores") -> np.ndarray:
     return as_class_scores(scores, what)
 
 
-def further_column(rows: Announcement, name: str) -> pd.Series:
+def further_column(rows: BasePrediction, name: str) -> pd.Series:
     table = pd.DataFrame() if rows.metadata is None else rows.metadata
     if name not in table:
         held = ", ".join(repr(str(each)[:40]) for each in table.columns[:5]) + ", ..." * (table.shape[1] > 5)

@@ -11,7 +11,7 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.data.defaults import RANDOM_STATE
 from calib.data.kinds import kind_of
-from calib.data.predictions import Announcement, in_common_classes
+from calib.data.predictions import BasePrediction, in_common_classes
 from calib.data.splits import ID, column_of
 
 
@@ -20,7 +20,7 @@ def on_common_rows(models: Mapping[str, Any]) -> dict[str, Any]:
     names = list(models)
     first = models[names[0]]
     for name in names:
-        if not isinstance(models[name], Announcement):
+        if not isinstance(models[name], BasePrediction):
             raise InputError(
                 f"model {name!r} needs labelled predictions; got a {type(models[name]).__name__}"
             )

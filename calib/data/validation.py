@@ -398,7 +398,7 @@ def some_of(names: Sequence[str]) -> str:
 
 
 def count_votes(votes: Values, names: tuple[str, ...], n_samples: int) -> np.ndarray:
-    """Return the votes about each row, (n, L) float64; the argument is as for `Announcement.with_votes`."""
+    """Return the votes about each row, (n, L) float64; the argument is as for `BasePrediction.with_votes`."""
     array = np.asarray(plain(votes))
     if array.dtype.kind in "OUST":
         array = np.asarray(array, dtype=object)

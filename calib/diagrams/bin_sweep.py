@@ -21,7 +21,7 @@ from calib.calibrators.catalogue import PAPER
 from calib.data.defaults import N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.kinds import kind_of
 from calib.data.notions import Notion, Strategy
-from calib.data.predictions import Announcement, Predictions, Scores, Values
+from calib.data.predictions import BasePrediction, Predictions, Scores, Values
 from calib.data.several_models import pairs_of_models, rows_to_fit
 from calib.data.validation import check_choice
 from calib.diagrams import style
@@ -257,7 +257,7 @@ def sweep_models(
 
 
 def _recalibrated(
-    name: str, calibrator: BaseEstimator, calibration: Announcement, rows: Announcement, counts: list[int]
+    name: str, calibrator: BaseEstimator, calibration: BasePrediction, rows: BasePrediction, counts: list[int]
 ) -> Iterable[Rows]:
     by_bins = getattr(getattr(calibrator, "binary", None), "n_bins", None) is not None
     if by_bins and isinstance(rows, Predictions):

@@ -9,7 +9,7 @@ import numpy as np
 from calib.base.exceptions import InputError
 from calib.data.defaults import N_BINS
 from calib.data.notions import Notion, Strategy
-from calib.data.predictions import Announcement, Scores, as_predictions
+from calib.data.predictions import BasePrediction, Scores, as_predictions
 from calib.evidence.binning import BinaryProblems, BinStatistics, bin_statistics
 from calib.evidence.rows import Known, ReducedRows, Rows, as_evidence
 from calib.evidence.sums import SummedRows
@@ -66,7 +66,7 @@ def _evidence_of(reference: Scores | Known, scores: Rows) -> Rows | SummedRows:
     """Return the evidence of scores of the rows of other evidence, whose outcomes they may not know."""
     if isinstance(reference, (Rows, SummedRows, BinaryProblems)):
         return as_evidence(reference)
-    if not isinstance(reference, Announcement):
+    if not isinstance(reference, BasePrediction):
         reference = as_predictions(reference, what="reference")
     rows = reference.take(scores.counts) if isinstance(scores.counts, np.ndarray) else reference
     if rows.labels is None:

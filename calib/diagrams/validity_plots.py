@@ -13,7 +13,7 @@ from calib.base.exceptions import InputError
 from calib.base.results import Drawn
 from calib.data.defaults import N_BINS, RANDOM_STATE
 from calib.data.notions import POOLED_NOTIONS, Notion, PerClass, Strategy
-from calib.data.predictions import Announcement, Scores, Values, score_matrix
+from calib.data.predictions import BasePrediction, Scores, Values, score_matrix
 from calib.diagrams import style
 from calib.diagrams.shared_cells import SharedCells
 from calib.evidence.binning import BinStatistics
@@ -142,7 +142,7 @@ def validity_cells(
     binned.
     """
     base, scores = (rows.predictions if isinstance(rows, Rows) else rows for rows in (base, scores))
-    strategy: Strategy = scores.strategy if isinstance(scores, Announcement) else "uniform"
+    strategy: Strategy = scores.strategy if isinstance(scores, BasePrediction) else "uniform"
     shared = notion == "class-wise" or event_scores(base) is not None
     shared = shared or np.array_equal(top_label(base)[0], top_label(scores)[0])
     left_out: tuple[int, ...] = ()

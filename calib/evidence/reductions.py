@@ -13,7 +13,7 @@ from calib.data.kinds import lacks
 from calib.data.matrices import highest
 from calib.data.notions import TOP_K_NOTIONS, Notion, NotionShape
 from calib.data.predictions import (
-    Announcement,
+    BasePrediction,
     BinaryPrediction,
     ConfidencePrediction,
     MultilabelPrediction,
@@ -29,7 +29,7 @@ from calib.evidence.binning import BinaryProblems
 Fitted = TypeVar("Fitted")
 
 
-def problems_of(rows: Announcement, notion: Notion, top_k: int | None = None) -> BinaryProblems:
+def problems_of(rows: BasePrediction, notion: Notion, top_k: int | None = None) -> BinaryProblems:
     check_serves(rows, notion)
     if (event := event_scores(rows)) is not None:
         shape = NotionShape.of(notion, 1, top_k)
@@ -69,14 +69,14 @@ def _problems_of_ranks(
     return _sorted_problems(shape, len(labels), flat_owner, flat_score, flat_outcome)
 
 
-def grouped_problems(rows: Announcement, shape: NotionShape, group: np.ndarray) -> BinaryProblems:
+def grouped_problems(rows: BasePrediction, shape: NotionShape, group: np.ndarray) -> BinaryProblems:
     """Reduce to the top-label problems of a shape with groups; `group` is the code of each row's group."""
     label, confidence = top_label(rows)
     owner = shape.problems_of(label, group=group)
     return _sorted_problems(shape, len(label), owner, confidence, label == rows.truth)
 
 
-def check_serves(rows: Announcement, notion: str) -> None:
+def check_serves(rows: BasePrediction, notion: str) -> None:
     """Refuse a notion that these predictions cannot serve; a binary score serves notions of one claim."""
     NotionShape.of(notion, 2)
     missing = None if isinstance(rows, BinaryPrediction) else lacks(rows.kind, f"notion:{notion}")
@@ -90,12 +90,12 @@ def event_scores(scores: Scores) -> np.ndarray | None:
         return scores.score
     if isinstance(scores, ConfidencePrediction):
         return scores.confidence
-    if isinstance(scores, Announcement) or n_axes(scores) != 1:
+    if isinstance(scores, BasePrediction) or n_axes(scores) != 1:
         return None
     return as_scores(scores, ndim=1, what="scores")
 
 
-def outcomes_of(rows: Announcement) -> np.ndarray:
+def outcomes_of(rows: BasePrediction) -> np.ndarray:
     return rows.truth == 1
 
 
@@ -112,7 +112,7 @@ def fit_classes(
 
 
 def separate_problems(
-    rows: Announcement, shape: NotionShape
+    rows: BasePrediction, shape: NotionShape
 ) -> tuple[np.ndarray, Callable[[int], tuple[np.ndarray, np.ndarray]]]:
     """Return the rows of each unweighted problem, and a function that gives one problem's sorted scores."""
     label, confidence = top_label(rows)
@@ -127,7 +127,7 @@ def separate_problems(
     )
 
 
-def has_columns(rows: Announcement) -> TypeGuard[Predictions | MultilabelPrediction]:
+def has_columns(rows: BasePrediction) -> TypeGuard[Predictions | MultilabelPrediction]:
     return isinstance(rows, (Predictions, MultilabelPrediction))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from calib.base.exceptions import InputError
 from calib.base.parallel import map_threads, row_blocks
 from calib.data.predictions import (
-    Announcement,
+    BasePrediction,
     ConfidencePrediction,
     MultilabelPrediction,
     TopKPrediction,
@@ -47,7 +47,7 @@ def weighted_mean(values: np.ndarray, weights: np.ndarray) -> float:
     return float(values @ weights / weights.sum())
 
 
-def row_values(rows: Announcement, metric: str) -> np.ndarray:
+def row_values(rows: BasePrediction, metric: str) -> np.ndarray:
     """Return the metric of each row of labelled predictions, (n,) float64; the metric is their mean."""
     check_choice(metric, ("accuracy", "brier", "log_loss"), "metric")
     if isinstance(rows, MultilabelPrediction):
@@ -85,7 +85,7 @@ def vector_values(labels: np.ndarray, matrix: np.ndarray, metrics: Iterable[str]
 
 
 def unseen_error(
-    rows: Announcement, predicted: Announcement, metric: str, weights: np.ndarray, clusters: Clusters
+    rows: BasePrediction, predicted: BasePrediction, metric: str, weights: np.ndarray, clusters: Clusters
 ) -> float:
     """Return how much one more wrong row changes the mean of `row_values`; 0 for accuracy with wrong rows.
 
@@ -101,7 +101,7 @@ def unseen_error(
     return float(wrong) * error_share(predicted, weights, clusters)
 
 
-def error_share(rows: Announcement, weights: np.ndarray, clusters: Clusters) -> float:
+def error_share(rows: BasePrediction, weights: np.ndarray, clusters: Clusters) -> float:
     """Return the share of rows in one further error: a row, or the rows of a cluster that err together.
 
     With clusters these are as many as the design effect of the share of errors: 1 if each cluster has the
@@ -118,7 +118,7 @@ def error_share(rows: Announcement, weights: np.ndarray, clusters: Clusters) -> 
     return max(float(sums @ sums) / (share * (1.0 - share)), alone)
 
 
-def wrong_rows(rows: Announcement) -> tuple[np.ndarray, np.ndarray]:
+def wrong_rows(rows: BasePrediction) -> tuple[np.ndarray, np.ndarray]:
     """Return some rows, and wrong outcomes for them, drawn with the other classes' probabilities."""
     n_rows = rows.n_samples
     some = np.unique(np.linspace(0, n_rows - 1, min(n_rows, MAX_WRONG_ROWS)).astype(np.int64))

@@ -25,7 +25,7 @@ from calib.data.notions import (
     Strategy,
 )
 from calib.data.predictions import (
-    Announcement,
+    BasePrediction,
     ConfidencePrediction,
     Predictions,
     Scores,
@@ -80,12 +80,12 @@ class Rows:
     Rows of weight 0 do not count, and are left out. `problems` of these rows may be known already.
     """
 
-    def __init__(self, predictions: Announcement, *, problems: Sequence[BinaryProblems] = ()) -> None:
+    def __init__(self, predictions: BasePrediction, *, problems: Sequence[BinaryProblems] = ()) -> None:
         weights = row_weights(predictions.sample_weight, predictions.n_samples)
         #: Which of the given rows count
         self.counts: np.ndarray | slice = weights.counts
         rows = predictions.take(self.counts) if isinstance(self.counts, np.ndarray) else predictions
-        self.predictions: Announcement = rows
+        self.predictions: BasePrediction = rows
         self.kind: str = rows.kind  #: Kind of the predictions, see `calib.data.kinds`
         self.notion: Notion = KINDS[rows.kind].notion
         self.strategy: Strategy = rows.strategy  #: Bins that assess the scores
@@ -182,7 +182,7 @@ class Rows:
         chosen.clusters = self.clusters.take(rows)
         return chosen
 
-    def of_scores(self, scores: Announcement) -> Rows:
+    def of_scores(self, scores: BasePrediction) -> Rows:
         other = Rows(scores)
         other.clusters = self.clusters
         if "suspected" in vars(self):
@@ -482,7 +482,7 @@ class ReducedRows(Rows):
         self.clusters = Clusters.of(problems.row_cluster, problems.n_samples)
 
     @property
-    def predictions(self) -> Announcement:  # type: ignore[override]
+    def predictions(self) -> BasePrediction:  # type: ignore[override]
         raise InputError(
             "binary problems hold no predictions; pass labels and scores, or labelled predictions"
         )
@@ -506,7 +506,7 @@ class ReducedRows(Rows):
 #: The source of every number: rows, or merged sums of rows.
 Evidence: TypeAlias = Rows | SummedRows
 #: What knows its outcomes: labelled predictions, reduced problems, or evidence.
-Known: TypeAlias = Announcement | BinaryProblems | Evidence
+Known: TypeAlias = BasePrediction | BinaryProblems | Evidence
 #: The first argument of a function of (y_true, scores): labels, or one thing that knows its outcomes.
 Source: TypeAlias = Values | Known
 
@@ -545,7 +545,7 @@ def single_rows(
 def scores_and_next(y_true: Source, scores: Any, given: Any) -> tuple[Any, Any]:
     """Return scores and the argument after them; labelled predictions may have that in second place."""
     alone = isinstance(y_true, (Rows, SummedRows)) or getattr(y_true, "labels", None) is not None
-    if alone and given is None and not isinstance(scores, Announcement):
+    if alone and given is None and not isinstance(scores, BasePrediction):
         return None, scores
     return scores, given
 
@@ -589,7 +589,7 @@ def known_rows(
     scores: Scores | None = None,
     sample_weight: Values | None = None,
     cluster: Values | None = None,
-) -> Announcement:
+) -> BasePrediction:
     """Return labels and scores as labelled predictions, or the predictions that came in first place."""
     if y_true is None:
         raise InputError("the true labels are needed; got None")
@@ -604,7 +604,7 @@ def known_rows(
             )
     if scores is not None:
         return labelled(cast(Values, y_true), scores, sample_weight, cluster)
-    if not isinstance(y_true, Announcement):
+    if not isinstance(y_true, BasePrediction):
         raise InputError(
             "scores are missing: pass labels and scores, or labelled predictions; got a "
             f"{type(y_true).__name__}"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from calib.base.exceptions import InputError
-from calib.data.predictions import Announcement, Predictions
+from calib.data.predictions import BasePrediction, Predictions
 from calib.files.findings import examine
 from calib.files.readers.raw_predictions import RawPredictions, RemedyError, divide, read_raw
 from calib.files.readers.reading import read_table, table_from
@@ -18,7 +18,7 @@ from calib.files.readers.source import Limits, Progress
 __all__ = ["read", "read_models", "read_pair", "read_predictions"]
 
 
-def usable(raw: RawPredictions, scores: str = "auto") -> Announcement:
+def usable(raw: RawPredictions, scores: str = "auto") -> BasePrediction:
     """Return checked predictions of their kind; if unusable, the error is the finding of an examination."""
     try:
         return raw.rows(scores)
@@ -74,7 +74,7 @@ def read(
     only: str | Sequence[str] = (),
     limits: Limits | None = None,
     progress: Progress | None = None,
-) -> Announcement:
+) -> BasePrediction:
     r"""Read predictions of any kind: vectors, a class with its confidence, a confidence, or P(Y = 1).
 
     Parameters
@@ -145,7 +145,7 @@ def read(
     return usable(raw, scores)
 
 
-def read_models(source: Any, *, limits: Limits | None = None, **options: Any) -> dict[str, Announcement]:
+def read_models(source: Any, *, limits: Limits | None = None, **options: Any) -> dict[str, BasePrediction]:
     r"""Read every model of a file that holds several, side by side or below each other, or of several files.
 
     Parameters
@@ -189,7 +189,7 @@ def read_pair(
     limits: Limits | None = None,
     progress: Progress | None = None,
     **columns: Any,
-) -> tuple[Announcement | None, Announcement]:
+) -> tuple[BasePrediction | None, BasePrediction]:
     """Read (calibration, evaluation) predictions of any kind from one file that may hold both.
 
     An NPZ file is divided by its array names (`calibration_logits`, `val_probs`, `test_labels`), a table by
@@ -203,7 +203,7 @@ def read_pair(
 
 def usable_pair(
     raw: Mapping[str, RawPredictions], scores: str = "auto"
-) -> tuple[Announcement | None, Announcement]:
+) -> tuple[BasePrediction | None, BasePrediction]:
     """Return the checked (calibration, evaluation) predictions of the parts of a file."""
     if "evaluation" not in raw:
         raise RemedyError(

@@ -38,7 +38,7 @@ from calib.data.defaults import N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.equal_rows import overlap
 from calib.data.kinds import Kind, kind_of, lacks, needs_rows, notions_of
 from calib.data.notions import TOP_NOTIONS, Notion
-from calib.data.predictions import Announcement, Scores, Values, effective_words
+from calib.data.predictions import BasePrediction, Scores, Values, effective_words
 from calib.diagrams.bin_sweep import ece_sweep, sweep_words
 from calib.diagrams.class_tables import CLASS_COLUMNS, class_table
 from calib.diagrams.living_picture import NUMBERS_OF_BINS, living_picture, picture_html
@@ -93,11 +93,11 @@ class ReportInput:
     """Content of a report."""
 
     #: Labelled rows on which everything is assessed; or their sums, without the parts that need rows
-    evaluation: Announcement | SummedRows
+    evaluation: BasePrediction | SummedRows
     #: Calibrators by the name to show; none may have been fitted on the evaluation rows
     calibrators: Mapping[str, BaseEstimator] = field(default_factory=dict)
     #: Rows the calibrators were fitted on; None if they are not available
-    calibration: Announcement | None = None
+    calibration: BasePrediction | None = None
     title: str = "Predictions"  #: Heading, for example the file's name
     simulated: bool = False  #: Whether the data are simulated; if so, the report says so at the top
     #: Findings about calibration and evaluation rows, by the name of the rows
@@ -114,7 +114,7 @@ class ReportInput:
     #: Group of each evaluation row, (n,), by calibrator; default: found among the further columns
     groups: Mapping[str, Values] = field(default_factory=dict)
     #: All models on these rows, to compare; empty if there is only one
-    models: Mapping[str, tuple[Announcement | None, Announcement]] = field(default_factory=dict)
+    models: Mapping[str, tuple[BasePrediction | None, BasePrediction]] = field(default_factory=dict)
     recommendation: str = ""  #: The recommendation in one sentence; "" if nothing was asked
     #: The calibrators, on the part of the rows that checks them, if others of these rows fitted them
     repair: ReportInput | None = None
@@ -635,7 +635,7 @@ def report(
     scores: Scores | None = None,
     *,
     calibrators: BaseEstimator | Mapping[str, BaseEstimator] | None = None,
-    calibration: Announcement | None = None,
+    calibration: BasePrediction | None = None,
     sample_weight: Values | None = None,
     cluster: Values | None = None,
     title: str = "Predictions",

@@ -20,7 +20,7 @@ from calib.base.exceptions import InputError
 from calib.base.outputs import atomic_write, check_output
 from calib.calibrators.multiclass import groups_in
 from calib.data.predictions import (
-    Announcement,
+    BasePrediction,
     BinaryPrediction,
     ConfidencePrediction,
     Predictions,
@@ -176,7 +176,7 @@ def _column(values: pd.Series, rows: Batch, n_rows: int) -> pa.Array:
     return array.take(pa.array(place, mask=place < 0))
 
 
-def _predictions(rows: Batch, reader: BatchReader) -> Announcement:
+def _predictions(rows: Batch, reader: BatchReader) -> BasePrediction:
     groups = [np.array(names, dtype=object)[codes] for codes, names in rows.groups]
     table = pd.DataFrame(dict(zip(reader.by, groups, strict=True))) if groups else None
     if reader.kind == "vectors":

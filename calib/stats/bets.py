@@ -14,7 +14,7 @@ from scipy.special import logit
 from calib.base.exceptions import InputError
 from calib.data.equal_rows import known_clusters, next_mixed
 from calib.data.notions import Notion
-from calib.data.predictions import Announcement, Values
+from calib.data.predictions import BasePrediction, Values
 from calib.data.splits import units_of
 from calib.data.validation import as_groups, numbered, plain
 from calib.evidence.reductions import has_columns, problems_of
@@ -198,7 +198,7 @@ class Entries:
 
     def __init__(
         self,
-        rows: Announcement,
+        rows: BasePrediction,
         notion: Notion,
         clock: str,
         times: np.ndarray,

@@ -13,7 +13,7 @@ from calib.base.parallel import WORKERS, map_threads
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, N_BINS
 from calib.data.notions import Notion, Strategy
-from calib.data.predictions import Announcement, Scores, TopLabelPrediction, Values
+from calib.data.predictions import BasePrediction, Scores, TopLabelPrediction, Values
 from calib.data.validation import check_choice, check_norm, check_order, n_axes, plain
 from calib.evidence.binning import BinaryProblems, bin_statistics
 from calib.evidence.rows import Source, as_evidence
@@ -161,7 +161,7 @@ def accuracy(
         The class of the highest score, ties to the lowest index; for P(Y = 1) whether it is above 0.5; for a
         `ConfidencePrediction` whether it is right.
     """
-    if predicted is not None and not isinstance(predicted, Announcement) and n_axes(predicted) == 1:
+    if predicted is not None and not isinstance(predicted, BasePrediction) and n_axes(predicted) == 1:
         check_order(y_true, predicted)
         given = np.asarray(plain(predicted))
         if given.dtype.kind != "f" or not ((given > 0) & (given < 1)).any():

@@ -16,7 +16,7 @@ from calib.base.interval_words import with_interval
 from calib.base.results import Drawn
 from calib.data.kinds import check_equal_rows
 from calib.data.notions import Notion
-from calib.data.predictions import Announcement, Scores, Values
+from calib.data.predictions import BasePrediction, Scores, Values
 from calib.data.validation import check_alpha, check_choice, check_not_negative, plain
 from calib.evidence.rows import Source, known_rows, scores_and_next
 from calib.stats.bets import (
@@ -536,7 +536,7 @@ class Monitor(Drawn):
                 return None
             known, y = ~missing, np.asarray(labels[~missing].tolist())
             scores = (
-                scores.take(known) if isinstance(scores, Announcement) else np.asarray(plain(scores))[known]
+                scores.take(known) if isinstance(scores, BasePrediction) else np.asarray(plain(scores))[known]
             )
             time, groups, cluster = (
                 None if given is None else np.asarray(given)[known] for given in (time, groups, cluster)

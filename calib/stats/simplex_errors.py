@@ -8,7 +8,7 @@ import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.base.results import Result
-from calib.data.predictions import Announcement, Predictions, Scores, Values
+from calib.data.predictions import BasePrediction, Predictions, Scores, Values
 from calib.data.validation import as_labels
 from calib.data.weights import row_weights
 from calib.evidence.rows import Source, known_rows
@@ -39,7 +39,7 @@ class CellMeans(Result):
         return float(self.distance(norm) @ self.weight / self.weight.sum())
 
 
-def vectors_of(rows: Announcement) -> np.ndarray:
+def vectors_of(rows: BasePrediction) -> np.ndarray:
     if not isinstance(rows, Predictions):
         raise InputError(
             f"canonical calibration is about a probability for every class; got a {type(rows).__name__}"
@@ -47,7 +47,7 @@ def vectors_of(rows: Announcement) -> np.ndarray:
     return rows.proba
 
 
-def cell_means(rows: Announcement, cells: Values | None) -> CellMeans:
+def cell_means(rows: BasePrediction, cells: Values | None) -> CellMeans:
     """Average predictions, and labels if they are known, over the rows of each of the (n,) cells."""
     if cells is None:
         raise InputError("cells are missing: pass the cell of each row, as from CanonicalBinning.assign")

@@ -22,7 +22,7 @@ import numpy as np
 import streamlit as st
 
 from calib.data.matrices import digest_of
-from calib.data.predictions import Announcement
+from calib.data.predictions import BasePrediction
 from calib.evidence.rows import Rows
 from pages.shared.isolation.objects import n_bytes
 from pages.shared.isolation.process import session_of_thread
@@ -247,7 +247,7 @@ def _once(owner: Kept, key: Any, compute: Callable[[], Any]) -> Any:
 
 def digest(value: Any) -> Any:
     """Return a small hashable key that identifies an argument."""
-    if isinstance(value, (Announcement, Rows)):
+    if isinstance(value, (BasePrediction, Rows)):
         rows = value.predictions if isinstance(value, Rows) else value
         return f"{rows.fingerprint}/{rows.strategy!r}"
     if isinstance(value, np.ndarray):

@@ -24,7 +24,7 @@ from calib.data.defaults import N_BINS
 from calib.data.equal_rows import Overlap, overlap
 from calib.data.kinds import KINDS
 from calib.data.notions import TOP_NOTIONS, Notion
-from calib.data.predictions import Announcement, further_column
+from calib.data.predictions import BasePrediction, further_column
 from calib.data.times import are_dates, is_time
 from calib.diagrams.living_picture import living_picture
 from calib.diagrams.simplex_maps import rows_of_classes
@@ -236,7 +236,7 @@ By = tuple[str, int | Sequence[float] | str | None]
 CutsAt = tuple[By, ...]
 
 
-def further_columns(rows: Announcement | Summary) -> list[str]:
+def further_columns(rows: BasePrediction | Summary) -> list[str]:
     """Return the names of the columns that groups can be cut from, or that a summary has groups of."""
     if isinstance(rows, Summary):
         return list(rows.by)
@@ -244,7 +244,7 @@ def further_columns(rows: Announcement | Summary) -> list[str]:
 
 
 @kept(rows=True)
-def cuts(rows: Announcement | Summary, at: CutsAt) -> dict[str, answers.Cut | str]:
+def cuts(rows: BasePrediction | Summary, at: CutsAt) -> dict[str, answers.Cut | str]:
     """Return the groups of every named column, or why it has none; for a summary, its groups.
 
     Columns of ids have no groups, even if some rows share an id: groups would be too small.
@@ -265,7 +265,7 @@ def cuts(rows: Announcement | Summary, at: CutsAt) -> dict[str, answers.Cut | st
     return found
 
 
-def cut_of(rows: Announcement | Summary, column: CutsAt) -> answers.Cut:
+def cut_of(rows: BasePrediction | Summary, column: CutsAt) -> answers.Cut:
     (cut,) = cuts(rows, column).values()
     assert isinstance(cut, answers.Cut), "pages offer columns that have groups"
     return cut
@@ -283,7 +283,7 @@ def grouped_by(method: Method, column: CutsAt) -> answers.Cut | str:
 
 
 @kept(rows=True)
-def time_columns(rows: Announcement | Summary) -> tuple[list[str], list[str]]:
+def time_columns(rows: BasePrediction | Summary) -> tuple[list[str], list[str]]:
     """Return the columns that hold times: by their values or name, and all that a user can choose."""
     columns = pd.DataFrame() if isinstance(rows, Summary) or rows.metadata is None else rows.metadata
     dates = [str(name) for name in columns if are_dates(columns[name].to_numpy())]

@@ -21,7 +21,7 @@ from calib.answers.metric_tables import BASE
 from calib.calibrators.multiclass import groups_in
 from calib.data.kinds import Kind, kind_of
 from calib.data.notions import Notion
-from calib.data.predictions import Announcement, assessed_as_stated
+from calib.data.predictions import BasePrediction, assessed_as_stated
 from calib.data.several_models import pairs_of_models
 from calib.data.validation import group_name
 from calib.datasets import EXAMPLE_TITLES, Example, load_example
@@ -38,7 +38,7 @@ from pages.shared.kept import digest, kept
 from pages.shared.work import compute
 
 #: Calibration and evaluation rows of a model.
-Pair = tuple[Announcement | None, Announcement | Summary]
+Pair = tuple[BasePrediction | None, BasePrediction | Summary]
 #: Rooms that show calibrators: with an upload that names no calibration rows, on the half that checks them.
 OF_CALIBRATORS = frozenset({"Repair", "Validity", "Decide", "Imbalance", "Simplex"})
 #: One line per upload, fit and error: sizes and durations, never names or contents.
@@ -69,9 +69,9 @@ class Dataset:
     description: str  #: One sentence on where the numbers come from
     simulated: bool  #: Whether they were drawn from a simulated population
     #: Rows to fit calibrators on; None if the file names none
-    calibration: Announcement | None
+    calibration: BasePrediction | None
     #: All other labelled rows, or their sums: every number on screen is computed from them
-    evaluation: Announcement | Summary
+    evaluation: BasePrediction | Summary
     truth: np.ndarray | None = None  #: (n,) array: known P(Y = c(x) | x) of the evaluation rows
     example: str | None = None  #: Key of the built-in example
     log: tuple[str, ...] = ()  #: Fixes to the uploaded file that the user accepted
@@ -88,7 +88,7 @@ class Dataset:
         calibration, evaluation = self.models[name]
         return replace(self, model=name, calibration=calibration, evaluation=evaluation)
 
-    def changed(self, change: Callable[[Any], Announcement], **fields: Any) -> Dataset:
+    def changed(self, change: Callable[[Any], BasePrediction], **fields: Any) -> Dataset:
         """Return the data with the rows of every model changed in the same way, and other fields."""
         pairs = {self.model: (self.calibration, self.evaluation), **self.models}
         changed = {name: (fit and change(fit), change(unseen)) for name, (fit, unseen) in pairs.items()}
@@ -460,7 +460,7 @@ def fit(
     return store(method)
 
 
-def on_all_rows(method: Method) -> tuple[BaseEstimator, Announcement | None]:
+def on_all_rows(method: Method) -> tuple[BaseEstimator, BasePrediction | None]:
     """Return a calibrator to hand out, fitted on all rows if calib drew the rows of its fit, and its rows."""
     data: Dataset = st.session_state["dataset"]
     if not data.checked.is_divided or data.calibration is not None:
@@ -480,7 +480,7 @@ def _chosen() -> None:
     st.session_state["lost"] = [name for name in lost() if name != "fitted"]
 
 
-def _evidence_of(scores: Announcement, data: Dataset) -> Rows:
+def _evidence_of(scores: BasePrediction, data: Dataset) -> Rows:
     """Return the evidence of a calibrator's scores; a worker has sent them without most columns."""
     assert isinstance(data.evidence, Rows), "pages that fit calibrators ask for rows"
     found = data.evidence.of_scores(scores.with_metadata(data.evaluation.metadata))
@@ -488,7 +488,7 @@ def _evidence_of(scores: Announcement, data: Dataset) -> Rows:
     return found
 
 
-def _groups(rows: Announcement, column: str | None) -> np.ndarray | None:
+def _groups(rows: BasePrediction, column: str | None) -> np.ndarray | None:
     if column is None:
         return None
     if rows.metadata is None or column not in rows.metadata:
@@ -556,8 +556,8 @@ def _fitted(
     key: str,
     _name: str,
     _calibrator: BaseEstimator,
-    _calibration: Announcement,
-    _evaluation: Announcement,
+    _calibration: BasePrediction,
+    _evaluation: BasePrediction,
     _groups: tuple[Any, ...],
-) -> tuple[BaseEstimator, Announcement]:
+) -> tuple[BaseEstimator, BasePrediction]:
     return compute(f"Fitting {_name}", computing.fit, _calibrator, _calibration, _evaluation, groups=_groups)

@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile as File
 
 from calib import InputError
-from calib.data.predictions import Announcement, in_common_classes, rows_that_count
+from calib.data.predictions import BasePrediction, in_common_classes, rows_that_count
 from calib.data.several_models import on_common_rows, pairs_of_models
 from calib.files.findings import Examination
 from calib.files.findings.codes import LABEL_CODES, Effect
@@ -216,7 +216,7 @@ def in_words(fix: Effect) -> str:
     return f"{fix.code.replace('_', ' ')}: {fix}"
 
 
-def without_labels(reading: Reading) -> tuple[Announcement, bool]:
+def without_labels(reading: Reading) -> tuple[BasePrediction, bool]:
     """Return the rows of an upload without unusable labels, and whether there were any."""
     report = reading.reports["evaluation"]
     unusable = any(finding.code in LABEL_CODES for finding in report.errors)
@@ -224,7 +224,7 @@ def without_labels(reading: Reading) -> tuple[Announcement, bool]:
     return raw.rows().without_votes(), unusable
 
 
-def rows_of(report: Examination) -> Announcement:
+def rows_of(report: Examination) -> BasePrediction:
     for finding in report.errors:
         hint = " Apply the fix above." if finding.fix is not None else ""
         raise InputError(finding.message + hint)
@@ -280,7 +280,7 @@ def accepted(reading: Reading, split: float) -> Dataset:
     return Dataset(name, about, False, calibration, rows, log=log, **origin)
 
 
-def given_rows(reading: Reading) -> Announcement | tuple[Announcement, Announcement]:
+def given_rows(reading: Reading) -> BasePrediction | tuple[BasePrediction, BasePrediction]:
     """Return the rows of an upload, or its (calibration, evaluation) rows if it names both."""
     rows = rows_of(reading.reports["evaluation"])
     calibration = rows_of(reading.reports["calibration"]) if "calibration" in reading.reports else None

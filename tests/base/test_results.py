@@ -107,7 +107,7 @@ def test_results_are_shortened_not_their_arrays():
 NO_RESULTS = {
     *("BinaryPrediction", "ConfidencePrediction", "MultilabelPrediction", "Predictions", "TopKPrediction"),
     *("TopLabelPrediction", "Example", "Check", "Fallback", "Finding", "Gap"),
-    *("ReportInput", "ValidityCells", "Announcement", "MonitoredGap", "PerClass", "Unit"),
+    *("ReportInput", "ValidityCells", "BasePrediction", "MonitoredGap", "PerClass", "Unit"),
 }
 
 

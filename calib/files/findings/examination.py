@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from calib.base.exceptions import InputError
-from calib.data.predictions import Announcement, Predictions
+from calib.data.predictions import BasePrediction, Predictions
 from calib.data.validation import as_floats, as_names, plain
 from calib.files.findings.codes import CODES, SEVERITIES, Effect, Finding, effect_of
 from calib.files.findings.labels import find_abstentions, find_disagreement, find_label_faults
@@ -103,7 +103,7 @@ class Examination:
         self.check_usable()
         return self.raw.predictions(scores)
 
-    def rows(self, scores: str = "auto") -> Announcement:
+    def rows(self, scores: str = "auto") -> BasePrediction:
         """Return the data as predictions of their kind, see `calib.read`."""
         self.check_usable()
         return self.raw.rows(scores)
@@ -238,7 +238,7 @@ def _raw_of_rows(data: Any) -> RawPredictions:
     if isinstance(data, Predictions):
         further: dict[str, Any] = {"weight": data.sample_weight, "cluster": data.cluster}
         return RawPredictions(data.proba, data.labels, data.class_names, scale="probabilities", **further)
-    if isinstance(data, Announcement):
+    if isinstance(data, BasePrediction):
         return raw_of_predictions(data)
     data = plain(data)
     if isinstance(data, np.ndarray) and data.dtype.kind == "f":

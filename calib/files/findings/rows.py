@@ -24,7 +24,7 @@ from calib.data.equal_rows import (
 )
 from calib.data.likeness import clusters_of_column
 from calib.data.matrices import highest
-from calib.data.predictions import Announcement, ConfidencePrediction, TopLabelPrediction
+from calib.data.predictions import BasePrediction, ConfidencePrediction, TopLabelPrediction
 from calib.files.findings.codes import Finding, counted, some
 from calib.files.readers.answers import ANOTHER
 from calib.files.readers.raw_predictions import RawPredictions
@@ -86,7 +86,7 @@ def find_rows_together(raw: RawPredictions) -> Finding | None:
     def worth_of(cluster: np.ndarray) -> str:
         from calib.stats.effective import effective_sample  # scipy, which reading rows does without
 
-        rows: Announcement = ConfidencePrediction(claims.score, claims.outcome)
+        rows: BasePrediction = ConfidencePrediction(claims.score, claims.outcome)
         if claims.predicted is not None:
             rows = TopLabelPrediction(claims.predicted, claims.score, claims.label)
         return effective_sample(rows.labels, rows, cluster=cluster).words

@@ -17,7 +17,7 @@ from calib.base.exceptions import InputError
 from calib.data.kinds import KINDS
 from calib.data.matrices import highest, row_sums, softmax_rows
 from calib.data.predictions import (
-    Announcement,
+    BasePrediction,
     BinaryPrediction,
     ConfidencePrediction,
     MultilabelPrediction,
@@ -289,7 +289,7 @@ class RawPredictions:
             )
         return rows
 
-    def rows(self, scores: str = "auto") -> Announcement:
+    def rows(self, scores: str = "auto") -> BasePrediction:
         """Check everything and return predictions of this kind; abstentions are left out.
 
         "auto" trusts the names of scores unless their values contradict.
@@ -317,7 +317,7 @@ class RawPredictions:
         np.add.at(counts.T, codes, self.votes.counts.T)
         return rows.with_votes(counts)
 
-    def _checked(self, scores: str, coverage: float) -> Announcement:
+    def _checked(self, scores: str, coverage: float) -> BasePrediction:
         roles, names = self.roles or Roles(()), self.names
         columns = {ID: roles.id, FOLD: roles.fold}
         further: dict[str, Any] = {

@@ -26,7 +26,7 @@ from calib.base.outputs import write_whole
 from calib.base.version import __version__
 from calib.data.kinds import KINDS
 from calib.data.notions import PerClass
-from calib.data.predictions import Announcement
+from calib.data.predictions import BasePrediction
 from calib.data.validation import as_scores
 from calib.files.readers.arrow import read_parquet
 from calib.files.readers.numpy import read_array
@@ -280,7 +280,7 @@ def rows_field(members: Members) -> Record:
     return Record({"kind": choice(*KINDS), **VALUES, **own}, make=predictions_of)
 
 
-def described(rows: Announcement | None) -> SimpleNamespace | None:
+def described(rows: BasePrediction | None) -> SimpleNamespace | None:
     if rows is None:
         return None
     state = {"class_names": None, **rows.__getstate__(), "kind": rows.kind}

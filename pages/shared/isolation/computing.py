@@ -25,7 +25,7 @@ from calib.answers.metric_tables import metric_intervals
 from calib.base.parallel import WORKERS
 from calib.calibrators.effort import fit_seconds
 from calib.data.notions import TOP_NOTIONS
-from calib.data.predictions import Announcement
+from calib.data.predictions import BasePrediction
 from calib.diagrams.class_sizes import class_binning
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.rows import Rows
@@ -53,7 +53,10 @@ SECONDS = int(os.environ.get("CALIB_WORKER_SECONDS", "1800"))
 
 
 def fit(
-    calibrator: BaseEstimator, calibration: Announcement, evaluation: Announcement, groups: Any = (None, None)
+    calibrator: BaseEstimator,
+    calibration: BasePrediction,
+    evaluation: BasePrediction,
+    groups: Any = (None, None),
 ) -> tuple[Any, Any]:
     """Fit a calibrator; return it and the evaluation rows with its scores; `groups` are of both sets."""
     fitted = fit_on(calibrator, calibration, groups=groups[0])
@@ -64,7 +67,7 @@ def write_report(contents: ReportInput) -> str:
     """Return the page of a report, with the findings about the evaluation rows."""
     from calib.report import report_html  # and with it plotly, which nothing else here needs
 
-    if isinstance(contents.evaluation, Announcement):
+    if isinstance(contents.evaluation, BasePrediction):
         found = examine(contents.evaluation, calibration=contents.calibration)
         contents = replace(contents, examinations={"evaluation": found})
     return report_html(contents)
@@ -75,7 +78,7 @@ def write_table(frame: pd.DataFrame) -> np.ndarray:
 
 
 def _seconds_to_fit(
-    calibrator: BaseEstimator, calibration: Announcement, evaluation: Announcement, groups: Any = None
+    calibrator: BaseEstimator, calibration: BasePrediction, evaluation: BasePrediction, groups: Any = None
 ) -> float:
     """Estimate the seconds of `fit`: reading the rows, and the fit by `calib.calibrators.effort`."""
     megabytes = (calibration.n_bytes + evaluation.n_bytes) / 1e6

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.data.predictions import Announcement, Predictions
+from calib.data.predictions import BasePrediction, Predictions
 from calib.files.readers.tables import frozen
 
 PLAIN = (type(None), bool, int, float, str)
@@ -65,7 +65,7 @@ class Packer:
         _type_named(name)
         items = list(value) if isinstance(value, tuple) else None
         state = {} if isinstance(value, tuple) else _state(value)
-        if isinstance(value, Announcement) and not self.texts:
+        if isinstance(value, BasePrediction) and not self.texts:
             state = {**state, "metadata": value.columns_with_roles()}
         packed = {"object": name, "items": self.pack(items), "state": self.pack(state)}
         self._described[id(value)] = len(self._described), value
@@ -148,7 +148,7 @@ def _unpacked(data: Any, arrays: Sequence[np.ndarray], made: list[Any]) -> Any:
     return restored
 
 
-def _evidence(predictions: Announcement, problems: Sequence[Any], clusters: Any, suspected: Any) -> Any:
+def _evidence(predictions: BasePrediction, problems: Sequence[Any], clusters: Any, suspected: Any) -> Any:
     from calib.evidence.clusters import Clusters
     from calib.evidence.rows import Rows
 
@@ -171,9 +171,9 @@ def n_bytes_used(value: Any) -> int:
 def _counted(value: Any, seen: set[int], only_used: bool = False) -> int:
     if id(value) in seen:
         return 0
-    if only_used and (isinstance(value, Announcement) or _name_of(value) == ROWS):
+    if only_used and (isinstance(value, BasePrediction) or _name_of(value) == ROWS):
         seen.add(id(value))
-        return int((value if isinstance(value, Announcement) else value.predictions).n_bytes)
+        return int((value if isinstance(value, BasePrediction) else value.predictions).n_bytes)
     if isinstance(value, str):
         return len(value)
     if isinstance(value, (bytes, np.ndarray, np.generic)):

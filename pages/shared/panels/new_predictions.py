@@ -16,7 +16,7 @@ from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.catalogue import full_name, name_of
 from calib.calibrators.multiclass import as_multiclass
 from calib.data.equal_rows import overlap
-from calib.data.predictions import Announcement, BinaryPrediction, Predictions
+from calib.data.predictions import BasePrediction, BinaryPrediction, Predictions
 from calib.evidence.rows import Rows
 from calib.files.saved import aligned, dumps
 from calib.files.saved.document import matched_by_position
@@ -101,9 +101,9 @@ def _describe(calibrator: BaseEstimator) -> None:
 
 def _show_calibrated(
     calibrator: BaseEstimator,
-    fitted_on: BaseEstimator | Announcement | None,
+    fitted_on: BaseEstimator | BasePrediction | None,
     reading: Reading,
-    predictions: Announcement,
+    predictions: BasePrediction,
     *,
     own: bool,
 ) -> None:
@@ -148,7 +148,7 @@ def _show_calibrated(
         st.caption(f"The first {PREVIEW_ROWS} rows are shown; the file holds all, with all of its columns.")
 
 
-def _show_change(applied: pd.DataFrame, predictions: Announcement) -> None:
+def _show_change(applied: pd.DataFrame, predictions: BasePrediction) -> None:
     what = "confidence"
     if isinstance(predictions, BinaryPrediction):
         what = "probability"

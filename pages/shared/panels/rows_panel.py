@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.column_config import NumberColumn
 
 from calib.data.kinds import needs_rows
-from calib.data.predictions import Announcement
+from calib.data.predictions import BasePrediction
 from calib.diagrams.row_lists import row_table
 from pages.shared import widgets as ui
 from pages.shared.session import BASE, Method, dataset, methods
@@ -25,7 +25,7 @@ def rows_panel(
     which: np.ndarray | None,
     what: str,
     key: str,
-    rows: Announcement | None = None,
+    rows: BasePrediction | None = None,
 ) -> None:
     """List some of the evaluation rows, once something was clicked (`{key}-open`) or the user asks for it.
 
@@ -50,7 +50,7 @@ def rows_panel(
     ui.download(table, key, label="Rows (CSV)")
 
 
-def _table(shown: Sequence[Method], which: np.ndarray, rows: Announcement | None) -> pd.DataFrame:
+def _table(shown: Sequence[Method], which: np.ndarray, rows: BasePrediction | None) -> pd.DataFrame:
     if rows is not None and rows is not dataset().evaluation:  # nothing is fitted on them
         return row_table(rows, which=which)
     compared = [other for other in shown if other.name != BASE]

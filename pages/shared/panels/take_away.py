@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from calib.base.exceptions import not_installed
 from calib.calibrators.binary import BinaryCalibrator
 from calib.data.kinds import lacks
-from calib.data.predictions import Announcement
+from calib.data.predictions import BasePrediction
 from calib.evidence.reductions import event_scores
 from calib.export import scorer, to_onnx, verify_onnx, verify_scorer
 from calib.files.saved import dumps
@@ -53,7 +53,7 @@ def show_scorer(method: Method) -> None:
     _offer("ONNX graph (float32 input)", graph, "calibrator.onnx", "application/octet-stream", deviation)
 
 
-def handed_out(method: Method) -> tuple[BaseEstimator, Announcement | None]:
+def handed_out(method: Method) -> tuple[BaseEstimator, BasePrediction | None]:
     """Return the calibrator of a file and the rows of its fit; one with a rule stays as it was checked."""
     if getattr(method.calibrator, "rule_", None) is not None:
         return method.calibrator, dataset().calibration
@@ -67,7 +67,7 @@ def offer_file(method: Method, kind: Literal["primary", "secondary"] = "secondar
 
 def offer_calibrator(
     calibrator: BaseEstimator,
-    fitted_on: Announcement | None,
+    fitted_on: BasePrediction | None,
     names: tuple[str, ...],
     choices: int = 1,
     kind: Literal["primary", "secondary"] = "secondary",
@@ -91,7 +91,7 @@ def _file(
     names: tuple[str, ...],
     log: tuple[str, ...],
     _calibrator: BaseEstimator,
-    _fitted_on: Announcement | None,
+    _fitted_on: BasePrediction | None,
     choices: int,
 ) -> bytes:
     named = None if isinstance(_calibrator, BinaryCalibrator) else names
