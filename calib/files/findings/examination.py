@@ -113,8 +113,9 @@ class Examination:
         for finding in self.errors:
             if finding.fix is None:
                 raise InputError(finding.message)
-            code, fact = finding.code, finding.message.removesuffix(".")
-            raise RemedyError(fact, f"Accept the fix {code}: calib.check(..., fix=[{code!r}])", "fix", code)
+            codes = [*(accepted.code for accepted in self.fixes), finding.code]
+            remedy = f"Accept the fix {finding.code}: calib.check(..., fix={codes})"
+            raise RemedyError(finding.message.removesuffix("."), remedy, "fix", ",".join(codes))
 
     def frame(self) -> pd.DataFrame:
         """Return the findings as a table."""
@@ -256,8 +257,10 @@ def examine_parts(
     for part in sorted(raw_by_part):
         earlier = examinations.get("calibration")
         first = _examine(raw_by_part[part], None if earlier is None else earlier.raw, progress)
-        codes = (code for code in fix if code in first.codes or code not in CODES)
-        examinations[part] = first.fix(*codes, progress=progress)
+        latest = first.fix(*(code for code in fix if code not in CODES))
+        for code in filter(fix.__contains__, CODES):  # one fix may show a fault that another one mends
+            latest = latest.fix(code, progress=progress) if code in latest.codes else latest
+        examinations[part] = latest
     return examinations
 
 

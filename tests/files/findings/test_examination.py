@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calib import InputError, Predictions, check, examine
-from calib.files.readers.raw_predictions import RawPredictions, parts_of
+from calib.files.readers.raw_predictions import RawPredictions, RemedyError, parts_of
 from calib.files.readers.reading import read_table
 from tests.populations import drawn, population, softmax
 from tests.written import bytes_of
@@ -367,6 +367,16 @@ def test_check_examines_both_parts_of_a_file_and_applies_fixes():
     np.testing.assert_allclose(fixed["calibration"].predictions().proba, other, atol=1e-15)
     with pytest.raises(InputError, match="no finding 'logits'"):
         check(data, fix=["logits"])
+
+
+def test_a_fault_that_a_fix_brings_to_light_names_both_fixes():
+    whole = (100 * P).round()
+    data = bytes_of(np.savez, test_p=whole, test_y=Y)
+    with pytest.raises(RemedyError) as refused:
+        check(data, fix=["percent"])["evaluation"].predictions()
+    assert refused.value.value == "percent,rounding"
+    proba = check(data, fix=refused.value.value.split(","))["evaluation"].predictions().proba
+    np.testing.assert_allclose(proba, whole / whole.sum(axis=1, keepdims=True), rtol=1e-12)
 
 
 def test_named_logits_are_a_note():
