@@ -39,6 +39,8 @@ Outcome = tuple[bool, str] | None
 MANY_ALIKE = 2
 #: A score below it that is mostly right is no confidence in the predicted class.
 UNLIKELY = 0.25
+#: Texts equal to the true answer more rarely than this part of what the scores expect are sentences about it.
+FEW_SHARE = 10.0
 #: Most other columns that are compared with a label.
 MOST_OTHERS = 100
 
@@ -431,10 +433,12 @@ def is_sometimes_right(columns: Columns, roles: Roles) -> Outcome:
         return None  # written in two ways, which a fix repairs
     said, true = columns[roles.predicted][:FIRST], columns[label][:FIRST]
     expected = float(np.nansum(columns[roles.probabilities[0]][:FIRST].clip(0.0, 1.0)))
-    if expected <= MANY_EXPECTED or np.nansum(same_answers(said, true)):
+    right = int(np.nansum(same_answers(said, true)))
+    least = expected / FEW_SHARE if is_free_text(said) else 1.0
+    if expected <= MANY_EXPECTED or right >= least:
         return None
-    never = f"{roles.predicted!r} is {label!r} in none of {len(said):,} rows"
-    return False, f"{never}, and in {expected:.0f} by the scores"
+    seldom = f"{roles.predicted!r} is {label!r} in {right or 'none'} of {len(said):,} rows"
+    return False, f"{seldom}, and in {expected:.0f} by the scores"
 
 
 def is_called_predicted(columns: Columns, roles: Roles) -> Outcome:

@@ -572,6 +572,14 @@ UNLABELLED = {
 }
 #: Files without probabilities: no reading of them is offered.
 NOTHING_OFFERED = {
+    "sentences about short answers": lines(
+        lambda at: {
+            "question": f"q{at}",
+            "ground_truth": f"town {at}",
+            "answer": f"town {at}" if at % 40 == 0 else f"By the text, it is town {at}.",
+            "faithfulness": 0.5 + 0.4 * P[at],
+        }
+    ),
     "shares of a county beside flags": csv(
         county=[f"c{row}" for row in ROWS],
         candidate=TRUE,
