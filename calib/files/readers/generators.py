@@ -196,7 +196,7 @@ def _fits(columns: Columns, name: str, frame: Frame) -> bool:
 
 
 def classes_like(columns: Columns, label: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the classes of a label in the order of names that begin like them: H, D of home, draw."""
+    """Return the classes of a label in the order of names that begin or end like them: H of home, p_h."""
     words = columns.words(label) if label in columns.word else frozenset()
     if len(words) != len(names) or words == {*names}:
         return names
@@ -204,9 +204,12 @@ def classes_like(columns: Columns, label: str, names: tuple[str, ...]) -> tuple[
     ends = [normalised(name).rpartition("_")[2] for name in names]
     if words == {"0", "1"} and len({*ends} & {*parts}) == 1:  # home_win beside p_home, p_away
         return tuple("1" if end in parts else "0" for end in ends)
-    pairs = [[word for word in words if _begins(word.lower(), name.lower())] for name in names]
-    found = tuple(pair[0] for pair in pairs if len(pair) == 1)
-    return found if len({*found}) == len(names) else names
+    for said in (names, ends):  # p_h beside p_over
+        pairs = [[word for word in words if _begins(word.lower(), name.lower())] for name in said]
+        found = tuple(pair[0] for pair in pairs if len(pair) == 1)
+        if len({*found}) == len(names):
+            return found
+    return names
 
 
 def _begins(word: str, name: str) -> bool:

@@ -362,6 +362,16 @@ READ = {
 #: Refused files, what the user says then, and the numbers that it gives.
 ASKED = {
     "points of a risk beside a flag": (
+    "chances of three outcomes among others of a match": (
+        csv(
+            **of_classes("p_{}", classes="hda"),
+            p_over25=P,
+            p_btts=Q,
+            result=np.array(["H", "D", "A"])[T],
+            league=np.where(Y, "E0", "SP1"),
+        ),
+        vectors(F),
+    ),
         csv(length=AGE, injected=Y == 1, prediction=(P > 0.3).astype(int), risk_score=(100 * P).round(2)),
         {"score": "risk_score", "label": "injected"},
         event(P),
