@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -41,6 +42,8 @@ MANY_ALIKE = 2
 UNLIKELY = 0.25
 #: Texts equal to the true answer more rarely than this part of what the scores expect are sentences about it.
 FEW_SHARE = 10.0
+#: Most columns of classes of which two could be the sides of a match.
+MOST_SIDES = 12
 #: Most other columns that are compared with a label.
 MOST_OTHERS = 100
 
@@ -272,6 +275,13 @@ def are_no_shares(columns: Columns, roles: Roles) -> Outcome:
     return (False, beside) if others else None
 
 
+def are_no_means(columns: Columns, roles: Roles) -> Outcome:
+    means = [name for name in columns.unit if columns.called(name, "true")]
+    if not means:
+        return None
+    return False, f"{means[0]!r} has the name of a true class, but holds fractions, as means of bins do"
+
+
 def stands_alone(columns: Columns, roles: Roles) -> Outcome:
     score = roles.probabilities[0]
     if score not in columns.grouped or columns.called(score, "confidence"):
@@ -387,12 +397,26 @@ def is_at_least_chance(columns: Columns, roles: Roles) -> Outcome:
     if len(columns.words(roles.predicted)) == 2 and low < 0.495 and columns.sides(roles.predicted, score):
         size = 2  # a decision: a threshold on P(Y = 1)
     least = f"a predicted class of {size} has at least {1 / max(size, 1):.4g}"
+    if sides := _sides_of_a_match(columns, roles.predicted, *label):
+        size, least = 2, f"a predicted side of {some_names(sides)} has at least 0.5"
     what = f"the lowest {score!r} is {low:.4g}: {least}"
     is_confidence = columns.called(score, "confidence") or columns.is_predicted(roles.predicted)
     is_confidence = is_confidence and not _is_of_else(columns, roles)
-    if size == 2 and (label or not is_confidence):
+    if sides or (size == 2 and (label or not is_confidence)):
         return low >= 0.495, what
     return None if is_confidence or size < 2 else (low >= 1.0 / size - 0.005, what)
+
+
+def _sides_of_a_match(columns: Columns, *names: str) -> tuple[str, str] | None:
+    """Return two columns of which, in each row, one holds the class: its predicted and its true one."""
+    said, taken = [as_keys(columns[n][:FIRST]) for n in names], {*names, *columns.predicted, *columns.labels}
+    held = [n for n in columns.classes if n not in taken and columns[n].dtype == object]
+    held = [n for n in held if not is_another(columns, n) and columns.words(n) & columns.words(names[0])]
+    for one, two in combinations(held[:MOST_SIDES], 2):
+        first, second = (as_keys(columns[name][:FIRST]) for name in (one, two))
+        if all((((first == each) != (second == each)) | (each == "")).all() for each in said):
+            return one, two
+    return None
 
 
 def is_one_vocabulary(columns: Columns, roles: Roles) -> Outcome:
@@ -471,6 +495,7 @@ CHECKS: dict[str, tuple[Callable[[Columns, Roles], Outcome], Collection[str], tu
     "the named label": (is_the_named_label, KINDS, ("label",)),
     "score has a name": (has_a_name, ONE_SCORE, ("score",)),
     "no shares of others": (are_no_shares, ("vectors",), ("score",)),
+    "no means": (are_no_means, ("binary",), ("label",)),
     "score stands alone": (stands_alone, ONE_SCORE, ("score",)),
     "score is a probability": (is_a_probability, ONE_SCORE, ("scores",)),
     "two values": (has_two_values, ("binary",), ("drop_label",)),

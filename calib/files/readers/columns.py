@@ -439,7 +439,7 @@ class Columns:
         """The group of columns that sum to 1 of each of their names."""
         found = {name: group for group in self.groups for name in group}
         for frame in self.frames(self.scores):
-            if self.sum_to_one(frame.columns, 0.95):
+            if self.sum_to_one(frame.columns):
                 found |= dict.fromkeys(frame.columns, frame.columns)
         return found
 

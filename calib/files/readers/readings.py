@@ -43,6 +43,7 @@ UNSUPPORTED = (
     {"label is not the decision"},
     {"confidence of the prediction"},
     {"sometimes right"},
+    {"no means"},
     {"decisions follow"},
     {"graded"},
     {"score is a probability", "two values"},

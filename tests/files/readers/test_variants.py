@@ -49,6 +49,10 @@ def literal(score, right, groups):
     return sum(map(abs, sums.values())) / len(score)
 
 
+#: Sides of matches.
+TEAMS = np.array(["Ajax", "Basel", "Celtic", "Dinamo"])
+
+
 def event(p, y=Y):
     return "binary", np.mean((p > 0.5) == y), literal(p, y, [0] * len(p))
 
@@ -358,10 +362,6 @@ READ = {
         json.dumps({"classes": NAMES, "probabilities": F.tolist(), "labels": TRUE.tolist()}).encode(),
         vectors(F),
     ),
-}
-#: Refused files, what the user says then, and the numbers that it gives.
-ASKED = {
-    "points of a risk beside a flag": (
     "chances of three outcomes among others of a match": (
         csv(
             **of_classes("p_{}", classes="hda"),
@@ -372,6 +372,21 @@ ASKED = {
         ),
         vectors(F),
     ),
+}
+#: Refused files, what the user says then, and the numbers that it gives.
+ASKED = {
+    "the winner of two sides": (
+        csv(
+            home=TEAMS[T],
+            away=TEAMS[T - 1],
+            predicted_winner=TEAMS[T - D],
+            actual_winner=TEAMS[T - Y],
+            confidence=C,
+        ),
+        {"label": "actual_winner"},
+        named(TEAMS[T - D], C, TEAMS[T - Y]),
+    ),
+    "points of a risk beside a flag": (
         csv(length=AGE, injected=Y == 1, prediction=(P > 0.3).astype(int), risk_score=(100 * P).round(2)),
         {"score": "risk_score", "label": "injected"},
         event(P),
@@ -654,6 +669,24 @@ NOTHING_OFFERED = {
         prediction_date=[f"2026-04-{1 + row % 28:02d}" for row in ROWS], home_score=AGE, team=TRUE
     ),
     "costs of answers": csv(gold_label=TRUE, system=SAID, cost_usd=P / 1000, seconds=AGE / 7),
+    "means of bins of a reliability diagram": csv(
+        outcome=np.repeat(["H", "D", "A"], 8),
+        bucket=[f"{10 * row}%" for row in range(8)] * 3,
+        n=AGE[:24],
+        predicted=np.tile(np.linspace(0.05, 0.9, 8), 3),
+        actual=np.tile(np.linspace(0.07, 0.88, 8), 3),
+    ),
+    "three chances that sum to less than 1 in some rows": csv(
+        **of_classes("p_{}", F * np.where(Y, 0.95, 1)[:, None], ("home_win", "draw", "away_win")),
+        outcome=np.array(["win", "draw", "lose"])[(T + Y) % 3],
+    ),
+    "a margin called the confidence in one side of a match": csv(
+        home=TEAMS[T],
+        visitor=TEAMS[(T + 1) % 4],
+        predicted_winner=TEAMS[(T + D) % 4],
+        actual_winner=TEAMS[(T + Y) % 4],
+        confidence=2 * C - 1,
+    ),
 }
 #: Refused files, and what the refusal names.
 REFUSED = {
