@@ -146,6 +146,11 @@ def label_fits_classes(columns: Columns, roles: Roles) -> Outcome:
         how = "names" if fits else "does not name"
         return fits, f"the highest of {some_names(roles.probabilities)} {how} the class of {label!r}"
     if columns.are_mostly(label, names) or (words and words <= {*names}):
+        rows = columns.rows(roles.probabilities, FIRST)[as_keys(columns[label][:FIRST]) != ""]
+        expected = dict(zip(names, np.nansum(rows, axis=0), strict=False)) if is_within(rows) else {}
+        absent = [name for name in names if expected.get(name, 0.0) > MANY_EXPECTED and name not in words]
+        if absent and label not in columns.labels:
+            return False, f"{label!r} never holds {absent[0]!r}, although the scores expect it in many rows"
         return True, f"{label!r} holds the classes in the names of the scores"
     text = columns[label].dtype == object and yes_or_no(columns[label])
     if text and names and same_classes(sorted(words), names) is None:

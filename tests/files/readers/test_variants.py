@@ -557,6 +557,10 @@ FIXED = {
 }
 #: Files without a true class: flags and classes about something else are no labels.
 UNLABELLED = {
+    "chances of sides beside a foot that is never the third": [
+        {"p_left": row[0], "p_center": row[1], "p_right": row[2], "foot": ("left", "right")[at % 2]}
+        for at, row in enumerate([*F.tolist(), *G.tolist()])
+    ],
     "three classes, of which two are predicted": [
         {"text": f"text {at}", "predicted_mood": ("good", "bad")[at % 2], "confidence": c - 0.2}
         for at, c in enumerate(HIGH.tolist())
