@@ -235,6 +235,8 @@ def is_the_named_label(columns: Columns, roles: Roles) -> Outcome:
         return None
     if label in columns.correct:
         return False, f"{label!r} may say whether the prediction is right"
+    if roles.kind == "binary" and label in columns.numeric and columns.ends(label)[0] > 1.0:
+        return False, f"{label!r} has no name of a label, and may be a count"
     others = [n for n in columns.labels if n not in (roles.predicted, *roles.ranked, *roles.probabilities)]
     others = [n for n in others if len(columns.words(n)) > 1]
     if roles.kind == "binary" and not others and columns.called(label, "class"):

@@ -694,6 +694,7 @@ NOTHING_OFFERED = {
 }
 #: Refused files, and what the refusal names.
 REFUSED = {
+    "a count of votes": (csv(votes_k=2 + Y, p_unsure=P), ("'votes_k'", "no name of a label")),
     "features alone": (csv(f1=X[:, 0], f2=X[:, 1], f3=X.prod(1), label=Y), ("'f1'", "'f2'", "'f3'")),
     "labels against named classes": (csv(**of_classes("{}"), label=(T + 1) % 3), ("'label'",)),
     "a quantity": (csv(age=AGE, y=Y), ("'age'",)),
