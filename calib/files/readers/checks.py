@@ -9,6 +9,7 @@ import numpy as np
 
 from calib.data.kinds import KINDS
 from calib.files.readers.answers import (
+    missing_cells,
     nearly_same,
     outcomes_of,
     positive_of,
@@ -460,11 +461,14 @@ def is_sometimes_right(columns: Columns, roles: Roles) -> Outcome:
     label = columns.label_of(roles)
     if label is None or roles.predicted is None:
         return None
-    if same_classes(sorted(columns.words(label)), sorted(columns.words(roles.predicted))):
-        return None  # written in two ways, which a fix repairs
     said, true = columns[roles.predicted][:FIRST], columns[label][:FIRST]
-    expected = float(np.nansum(columns[roles.probabilities[0]][:FIRST].clip(0.0, 1.0)))
-    right = int(np.nansum(same_answers(said, true)))
+    known = ~(missing_cells(said) | missing_cells(true))
+    said, true, score = said[known], true[known], columns[roles.probabilities[0]][:FIRST][known]
+    words = [sorted(columns.words(name)) for name in (label, roles.predicted)]
+    if len(words[0]) < 2 or not words[1] or same_classes(*words):
+        return None  # without labels, or written in two ways, which a fix repairs
+    same, expected = same_answers(said, true), float(np.nansum(score.clip(0.0, 1.0)))
+    right = int(np.nansum(same))
     least = expected / FEW_SHARE if is_free_text(said) else 1.0
     if expected <= MANY_EXPECTED or right >= least:
         return None

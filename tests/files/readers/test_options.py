@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calib import InputError, read
+from calib import InputError, check, read
 from calib.files.readers.reading import table_from
 from calib.files.readers.readings import guess_roles
 from calib.files.readers.roles import ChoiceError, given_columns
@@ -188,3 +188,21 @@ def test_a_named_score_outside_0_and_1_is_asked_its_scale():
         read(logs.assign(age=np.arange(N)), score="age", label="2")
     assert "'age'" in str(refused.value)
     assert not isinstance(refused.value, ChoiceError)
+
+
+@pytest.mark.parametrize("word", ["", "N/A", "?"])
+def test_predictions_whose_labels_are_all_blank_are_never_wrong(word):
+    rows = "".join(f"{'ab'[i % 2]},0.{60 + i},{word}\n" for i in range(30))
+    assert read(f"predicted,confidence,label\n{rows}".encode()).labels is None
+
+
+def test_few_labelled_rows_are_enough_to_be_sometimes_right():
+    """Of 400 answers 20 are graded by the right one, and 15 of these equal it."""
+    answers = [f"the answer of question {i}" for i in range(400)]
+    right = [answers[i] if i < 15 else "another answer" if i < 20 else "" for i in range(400)]
+    rows = "".join(
+        f"{said},0.{70 + i % 20},{true}\n" for i, (said, true) in enumerate(zip(answers, right, strict=True))
+    )
+    file = f"prediction,confidence,label\n{rows}".encode()
+    found = check(file, fix=["labels_missing"])["evaluation"].rows()
+    assert (len(found.labels), found.labels.mean()) == (20, 0.75)
