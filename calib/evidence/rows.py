@@ -35,6 +35,7 @@ from calib.data.predictions import (
     score_matrix,
     top_of,
 )
+from calib.data.validation import plain
 from calib.data.weights import effective_rows, equal_weights, row_weights
 from calib.evidence.binning import (
     BinaryProblems,
@@ -543,11 +544,23 @@ def single_rows(
 
 
 def scores_and_next(y_true: Source, scores: Any, given: Any) -> tuple[Any, Any]:
-    """Return scores and the argument after them; labelled predictions may have that in second place."""
-    alone = isinstance(y_true, (Rows, SummedRows)) or getattr(y_true, "labels", None) is not None
-    if alone and given is None and not isinstance(scores, BasePrediction):
-        return None, scores
-    return scores, given
+    """Return scores and the argument after them; labelled predictions may have that in second place.
+
+    Their own labels are refused there: they could be meant as labels, or as times or groups.
+    """
+    own = getattr(y_true, "labels", None)
+    alone = isinstance(y_true, (Rows, SummedRows)) or own is not None
+    if not alone or given is not None or isinstance(scores, BasePrediction):
+        return scores, given
+    if own is not None and np.ndim(scores) and len(scores) == len(own):
+        names, values = getattr(y_true, "class_names", None), np.asarray(plain(scores))
+        words = np.asarray(names, dtype=object)[own] if names and own.dtype.kind in "iu" else own
+        if np.array_equal(values, own) or np.array_equal(values, words):
+            raise InputError(
+                "labels and scores are swapped, or the labels are meant as the next argument: labelled rows "
+                "stand alone, as in ece(rows); give an argument that equals their labels by its name"
+            )
+    return None, scores
 
 
 def as_pair(

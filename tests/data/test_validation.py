@@ -21,10 +21,13 @@ from calib import (
     MulticlassToBinary,
     Predictions,
     TemperatureScaling,
+    calibration_by_centre,
     ece,
     examine,
+    over_time,
     paired_difference,
     read,
+    slices,
 )
 from calib.calibrators.catalogue import BINARY, VECTOR, CatalogueEntry
 from calib.cli.parser import main
@@ -42,13 +45,11 @@ HAPPENED = (LABELS == 1).astype(np.int64)
 NEEDED = {
     "bin": 3,
     "cells": np.arange(N) % 4,
-    "centre": np.arange(N) % 2,
     "costs": 1.0 - np.eye(3),
     "groups": np.arange(N) % 2,
     "key": "conf_ece",
     "label": 1,
     "notion": "confidence",
-    "time": np.arange(N),
     "which": np.arange(5),
 }
 OPTIONS = {
@@ -64,8 +65,6 @@ NEEDING = {
     **dict.fromkeys(("canonical_ece", "canonical_noise_floor", "canonical_validity"), ("cells",)),
     "choose_actions": ("costs",),
     "slices": ("groups",),
-    "calibration_by_centre": ("centre",),
-    "over_time": ("time",),
     "row_table": ("which",),
 }
 
@@ -302,3 +301,16 @@ def paired_first(y_true, scores):
 def test_a_column_of_labels_is_an_array_of_labels():
     y, p = np.array([0, 1, 1, 0]), np.array([0.2, 0.7, 0.9, 0.4])
     assert ece(y[:, None], p) == ece(y, p)
+
+
+def test_the_labels_of_labelled_rows_are_no_times_or_groups_of_them():
+    rows, named = Predictions(PROBA, LABELS), Predictions(PROBA, LABELS, class_names=("a", "b", "c"))
+    for function in (over_time, slices, calibration_by_centre, Monitor().update):
+        for given, labels in (
+            (rows, LABELS),
+            (rows, LABELS.tolist()),
+            (named, np.array(list("abc"))[LABELS]),
+        ):
+            with pytest.raises(InputError, match="swapped"):
+                function(given, labels)
+    assert slices(rows, groups=LABELS).frame().shape[0] == 3
