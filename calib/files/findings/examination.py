@@ -161,14 +161,13 @@ def examine(
     >>> report.codes[0], report.fix("logits").predictions().n_classes
     ('logits', 3)
     """
-    limits = (limits or Limits()).begun()
-    progress = limits.timed(progress)
-    raw, other = _raw_of_input(table_or_arrays, labels, class_names, ids, roles, limits, progress)
+    limits = (limits or Limits()).begun(progress)
+    raw, other = _raw_of_input(table_or_arrays, labels, class_names, ids, roles, limits)
     if calibration is not None:
         pair = isinstance(calibration, tuple) and len(calibration) == 2
         scores, truth = calibration if pair else (calibration, None)
-        other, _ = _raw_of_input(scores, truth, class_names, None, None, limits, None)
-    return _examine(raw, other, progress)
+        other, _ = _raw_of_input(scores, truth, class_names, None, None, limits)
+    return _examine(raw, other, limits.step)
 
 
 def check(
@@ -192,13 +191,12 @@ def check(
     dict of str to Examination
         "evaluation", and "calibration" if the file has such rows. Fixes are applied to both.
     """
-    limits = (limits or Limits()).begun()
-    progress = limits.timed(progress)
-    table = read_table(source, format=format, limits=limits, progress=progress)
+    limits = (limits or Limits()).begun(progress)
+    table = read_table(source, format=format, limits=limits)
     if abstentions is not None:
         given = replace(given or Given(), abstentions=tuple(abstentions))
     raw_by_part = divide(table, roles, None, given, labels, limits)
-    examinations = examine_parts(raw_by_part, fix=fix, progress=progress)
+    examinations = examine_parts(raw_by_part, fix=fix, progress=limits.step)
     applied = {accepted.code for each in examinations.values() for accepted in each.fixes}
     for code in (code for code in fix if code not in applied):
         raise InputError(f"there is no finding {code!r} to fix in this file")
@@ -211,14 +209,13 @@ def _raw_of_input(
     class_names: Sequence[str] | None,
     ids: Any,
     roles: Roles | None,
-    limits: Limits | None,
-    progress: Progress | None,
+    limits: Limits,
 ) -> tuple[RawPredictions, RawPredictions | None]:
     """Return the rows of an input of any kind, and calibration rows if it is a file that holds both."""
     if isinstance(data, tuple) and len(data) == 2 and labels is None and np.ndim(data[0]) == 2:
         data, labels = data
     raw_by_part: Mapping[str, RawPredictions]
-    if (table := table_from(data, limits, progress)) is None:
+    if (table := table_from(data, limits)) is None:
         raw_by_part = {"evaluation": _raw_of_rows(data)}
     else:
         raw_by_part = {"evaluation": raw_of(table, roles)} if roles else divide(table)

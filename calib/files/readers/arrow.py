@@ -17,7 +17,7 @@ from pyarrow import types
 from calib.base.exceptions import InputError
 from calib.files.readers.expanded_sizes import size_of_message, size_of_pages
 from calib.files.readers.json import table_of_lists
-from calib.files.readers.source import Limits, Progress, Source, whole
+from calib.files.readers.source import Limits, Source, whole
 from calib.files.readers.tables import Table, as_numbers, as_text, check_distinct, whole_column
 
 #: Bytes of a Python object, for values inside lists and objects.
@@ -26,7 +26,7 @@ OBJECT_BYTES = 100
 BYTES = (pa.binary(), pa.large_binary(), pa.binary_view(), pa.string_view())
 
 
-def read_parquet(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
+def read_parquet(source: Source, limits: Limits) -> Table:
     """Read a Parquet file, batch by batch; its footer is checked first."""
     data = whole(source, limits)
     file = pq.ParquetFile(pa.BufferReader(data))
@@ -36,10 +36,10 @@ def read_parquet(source: Source, limits: Limits, progress: Progress | None = Non
     coded = [field.name for field in schema if is_text(field.type)]
     file, usable = pq.ParquetFile(pa.BufferReader(data), read_dictionary=coded), _usable(schema)
     batches = file.iter_batches(batch_size=65_536, use_threads=False, columns=usable)
-    return table_of_batches(schema, batches, "parquet", limits, progress, n_rows)
+    return table_of_batches(schema, batches, "parquet", limits, n_rows)
 
 
-def read_feather(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
+def read_feather(source: Source, limits: Limits) -> Table:
     """Read a Feather (Arrow IPC) file, batch by batch, after adding up what it expands to."""
     data = whole(source, limits)
     stream = pa.py_buffer(data).slice(8)  # behind the magic bytes, a file is a stream
@@ -59,7 +59,6 @@ def table_of_batches(
     batches: Iterable[pa.RecordBatch],
     format: str,
     limits: Limits,
-    progress: Progress | None = None,
     total: int | None = None,
 ) -> Table:
     limits.check_columns(len(schema))
@@ -76,8 +75,8 @@ def table_of_batches(
         limits.check_rows(n_rows)
         limits.check_expanded(n_bytes, limits.expanded_bytes)
         kept.append(batch)
-        if progress is not None and total:
-            progress(n_rows / total, "reading")
+        if total:
+            limits.step(n_rows / total, "reading")
     if n_rows == 0:
         raise InputError("the file has no rows")
     cells = pa.Table.from_batches(kept).columns[::-1]

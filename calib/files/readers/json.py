@@ -11,7 +11,7 @@ import numpy as np
 from calib.base.exceptions import InputError
 from calib.files.readers.conventions import is_called
 from calib.files.readers.nested import flattened
-from calib.files.readers.source import Limits, Progress, Source, whole
+from calib.files.readers.source import Limits, Source, whole
 from calib.files.readers.tables import Table, as_float_column, as_text, check_words, repeated, whole_column
 
 #: Objects inside objects in which rows are looked for.
@@ -20,12 +20,7 @@ DEEPEST = 3
 OBJECT_BYTES = {b"{": 184, b"[": 64, b",": 32, b":": 32}
 
 
-def read_json(
-    source: Source,
-    limits: Limits,
-    progress: Progress | None = None,
-    unwrap: Callable[[Any], Any] | None = None,
-) -> Table:
+def read_json(source: Source, limits: Limits, unwrap: Callable[[Any], Any] | None = None) -> Table:
     """Read records, one record a line, or an object of equally long lists."""
     if source.size > limits.json_bytes or len(raw := whole(source, limits)) > limits.json_bytes:
         raise InputError(f"JSON of more than {limits.json_bytes >> 20} MiB (limit json_bytes); use Parquet")

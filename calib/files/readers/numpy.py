@@ -10,7 +10,7 @@ import numpy as np
 
 from calib.base.exceptions import InputError
 from calib.files.readers.nested import ranked_matrices
-from calib.files.readers.source import Limits, Progress, Source, open_archive, refuse_damage
+from calib.files.readers.source import Limits, Source, open_archive, refuse_damage
 from calib.files.readers.tables import Table, as_numbers, check_distinct
 
 #: The last code point of Unicode.
@@ -18,7 +18,7 @@ MOST_CODE_POINT = 0x10FFFF
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
-def read_npy(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
+def read_npy(source: Source, limits: Limits) -> Table:
     """Read the array of an NPY file."""
     with source.open() as file:
         array = read_array(file, limits, "the array")
@@ -61,7 +61,7 @@ def read_array(file: Any, limits: Limits, what: str) -> np.ndarray:
     return values if dtype.isnative else values.astype(dtype.newbyteorder("="))
 
 
-def read_npz(source: Source, limits: Limits, progress: Progress | None = None) -> Table:
+def read_npz(source: Source, limits: Limits) -> Table:
     """Read the arrays of an NPZ file; member names, sizes and headers are checked before data is read."""
     arrays: dict[str, np.ndarray] = {}
     with source.open() as file, open_archive(file, "NPZ archive") as archive:
@@ -71,8 +71,7 @@ def read_npz(source: Source, limits: Limits, progress: Progress | None = None) -
             name = member.filename.removesuffix(".npy")
             with refuse_damage("NPZ archive"), archive.open(member) as content:
                 arrays[name] = read_array(content, limits, f"array {name!r}")
-            if progress is not None:
-                progress(done / len(members), "reading")
+            limits.step(done / len(members), "reading")
     return table_of_arrays(arrays, "npz")
 
 

@@ -115,8 +115,8 @@ def read_raw(
     progress: Progress | None = None,
 ) -> RawPredictions:
     """Read a file and decide the roles of its columns, checking nothing; arguments of `read_predictions`."""
-    table = table_from(source, limits, progress, format)
-    table = table or read_table(source, format=format, limits=limits, progress=progress)
+    limits = (limits or Limits()).begun(progress)
+    table = table_from(source, limits, format) or read_table(source, format=format, limits=limits)
     raw_by_part = divide(table, roles, split, given, labels, limits)
     name = "evaluation" if split is None else split
     if name not in raw_by_part:

@@ -70,7 +70,7 @@ def read_table(
     """
     if isinstance(source, Table):
         return source
-    limits = (limits or Limits()).begun()
+    limits = (limits or Limits()).begun(progress)
     opened = open_source(source, limits)
     recognised = _recognise(opened, limits)
     chosen = (format or recognised).lower().removeprefix(".")
@@ -81,13 +81,12 @@ def read_table(
         if chosen in ("npy", "npz") and opened.head(2) == b"\x1f\x8b":
             opened = open_source(whole(opened, limits), limits)
         read = partial(read_json, unwrap=unwrap) if chosen == "json" else _READERS[chosen]
-        table = read(opened, limits, progress)
+        table = read(opened, limits)
         if unwrap is None:
             table = wide(_with_lists(table, limits), limits)
     for array in (*table.columns.values(), *table.matrices.values()):
         frozen(array)
-    if progress is not None:
-        progress(1.0, "reading")
+    limits.step(1.0, "reading")
     return table
 
 
@@ -106,9 +105,7 @@ def refuse_unreadable(name: str, format: str) -> Iterator[None]:
 
 
 @any_numbers
-def table_from(
-    data: Any, limits: Limits | None = None, progress: Progress | None = None, format: str | None = None
-) -> Table | None:
+def table_from(data: Any, limits: Limits | None = None, format: str | None = None) -> Table | None:
     """Return a table of a file, a frame (pandas, or Arrow's batches) or a mapping of arrays; else None."""
     limits = limits or Limits()
     if hasattr(data, "collect_schema") and hasattr(data, "collect"):  # a LazyFrame of polars
@@ -125,10 +122,10 @@ def table_from(
     if hasattr(data, "__arrow_c_stream__") and (hasattr(data, "columns") or hasattr(data, "schema")):
         with refuse_unreadable(type(data).__name__, "batches of Arrow"):
             stream = pa.RecordBatchReader.from_stream(data)
-            table = table_of_batches(stream.schema, stream, "frame", limits, progress)
+            table = table_of_batches(stream.schema, stream, "frame", limits)
             return wide(_with_lists(table, limits), limits)
     if isinstance(data, (Table, str, bytes, bytearray, os.PathLike)) or hasattr(data, "read"):
-        return read_table(data, format=format, limits=limits, progress=progress)
+        return read_table(data, format=format, limits=limits)
     return None
 
 
@@ -194,7 +191,7 @@ def _recognise(source: Source, limits: Limits) -> str:
     return "json" if text[:1] in (b"{", b"[") else "csv"
 
 
-_READERS: dict[str, Callable[[Source, Limits, Progress | None], Table]] = {
+_READERS: dict[str, Callable[[Source, Limits], Table]] = {
     "csv": read_delimited,
     "parquet": read_parquet,
     "feather": read_feather,

@@ -45,12 +45,15 @@ class Limits:
     seconds: float = math.inf
     #: When that time is over, by `time.monotonic`; set when reading begins
     until: float = field(default=math.inf, repr=False)
+    #: Told how much of the work is done
+    progress: Progress | None = field(default=None, repr=False)
 
-    def begun(self) -> Limits:
+    def begun(self, progress: Progress | None = None) -> Limits:
         """Return these limits with the time started, unless it has started already."""
         if not self.seconds >= 0.0:
             raise InputError(f"the limit seconds must be 0 or more; got {self.seconds}")
-        return self if self.until < math.inf else replace(self, until=time.monotonic() + self.seconds)
+        until = min(self.until, time.monotonic() + self.seconds)
+        return replace(self, until=until, progress=progress or self.progress)
 
     def check_time(self) -> None:
         if time.monotonic() > self.until:
@@ -59,15 +62,11 @@ class Limits:
                 "pass a sample of the rows"
             )
 
-    def timed(self, progress: Progress | None) -> Progress:
-        """Return a `progress` function that raises `InputError` once the time is over."""
-
-        def step(share: float, words: str) -> None:
-            self.check_time()
-            if progress is not None:
-                progress(share, words)
-
-        return step
+    def step(self, share: float, words: str) -> None:
+        """Tell `progress` the share done and the step; raise `InputError` once the time is over."""
+        self.check_time()
+        if self.progress is not None:
+            self.progress(share, words)
 
     def _check(self, fits: bool, limit: str, fact: str, advice: str) -> None:
         self.check_time()

@@ -19,7 +19,7 @@ import pyarrow.csv as pa_csv
 
 from calib.base.exceptions import InputError
 from calib.files.readers.arrow import column_values
-from calib.files.readers.source import Expander, Limits, Progress, Source
+from calib.files.readers.source import Expander, Limits, Source
 from calib.files.readers.tables import Table, check_distinct, one_line
 
 #: Bytes parsed at a time; tables of `MANY_COLUMNS` take `WIDE` times as much.
@@ -73,21 +73,18 @@ class TrimmedText(Expander):
         return b""
 
 
-def read_delimited(
-    source: Source, limits: Limits, progress: Progress | None = None, dialect: Dialect | None = None
-) -> Table:
+def read_delimited(source: Source, limits: Limits, dialect: Dialect | None = None) -> Table:
     """Read delimited text with any delimiter, decimal sign, BOM and quoting, gzipped or not."""
     if dialect is None:
         with source.expanded(limits) as file:
             dialect = dialect_of(file.read(HEAD), source.name)
         limits.check_columns(len(dialect.names))
     try:
-        return _columns(source, limits, dialect, progress)
+        return _columns(source, limits, dialect)
     except pa.ArrowInvalid as error:
         if "conversion error" in str(error):
             # A column that looked numeric is not: read all as text, then convert column by column.
-            as_text = replace(dialect, numeric=(False,) * len(dialect.names))
-            return read_delimited(source, limits, progress, as_text)
+            return read_delimited(source, limits, replace(dialect, numeric=(False,) * len(dialect.names)))
         if "straddling object" in str(error):
             raise InputError(
                 f"a line is longer than {BLOCK >> 20} MiB, or a quote is opened and never closed; "
@@ -218,7 +215,7 @@ def _has_header(rows: list[list[str]]) -> bool:
     return run and any(not cell.strip().lstrip("+-").isdigit() for row in rows[1:] for cell in row)
 
 
-def _columns(source: Source, limits: Limits, dialect: Dialect, progress: Progress | None) -> Table:
+def _columns(source: Source, limits: Limits, dialect: Dialect) -> Table:
     # Positions as names inside pyarrow: real names may hold anything.
     kinds = {str(j): pa.float64() if number else pa.string() for j, number in enumerate(dialect.numeric)}
     options = (
@@ -246,8 +243,7 @@ def _columns(source: Source, limits: Limits, dialect: Dialect, progress: Progres
             limits.check_rows(n_rows)
             limits.check_expanded(n_rows * len(kinds) * 8, source.size)
             batches.append(batch)
-            if progress is not None:
-                progress(min(lines.position(), 1.0), "reading")
+            limits.step(min(lines.position(), 1.0), "reading")
         del lines
     # A thread of pyarrow lets go of it last. If Python ended meanwhile, it would abort the process.
     let_go.wait(LONGEST_WAIT)
