@@ -12,7 +12,7 @@ from calib.calibrators.binary import BinaryCalibrator
 from calib.calibrators.curves import Steps
 from calib.data.validation import check_choice, check_count, check_share, random_generator
 from calib.data.weights import RowWeights, effective_rows
-from calib.evidence.binning import assign_bins, equal_mass_cuts, sorted_cuts
+from calib.evidence.binning import assign_bins, equal_mass_cuts, even_cuts, sorted_cuts
 
 #: Range of the prior's strength, in rows.
 LEAST_STRENGTH, MOST_STRENGTH = 0.1, 1e5
@@ -117,8 +117,8 @@ class HistogramBinning(BinaryCalibrator):
         """
         if self.left_out_ is None or self.effective_ is not None:
             return False
-        n_bins = self.bins_for(int(self.counts_.sum()))
-        shares = int(self.counts_.sum()) // n_bins + (np.arange(n_bins) < self.counts_.sum() % n_bins)
+        n_points = int(self.counts_.sum())
+        shares = np.diff(even_cuts(n_points, self.bins_for(n_points)))
         return np.array_equal(self.counts_, shares) and bool((self.left_out_[1:] >= 0).all())
 
     def bins_for(self, n_points: int) -> int:

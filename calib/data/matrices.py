@@ -50,7 +50,9 @@ def highest_checked(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
         else:
             columns = bits_of(np.ascontiguousarray(block.T))
             highest_bits = columns.max(axis=0, out=bits_of(best))
-            place[:] = n_columns - ((columns == highest_bits).view(np.uint8) * backwards).max(axis=0)
+            first = (columns == highest_bits).view(np.uint8)
+            first *= backwards
+            np.subtract(n_columns, first.max(axis=0), out=place, dtype=np.int64)
         if not (checked := are_shares(best)):
             find_in_rows(block, block, place, best)  # NaN if any is: it counts as highest
         return checked

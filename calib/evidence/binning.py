@@ -27,6 +27,9 @@ from calib.data.weights import effective_rows, equal_weights
 
 __all__ = ["BinStatistics", "BinaryProblems", "bin_statistics"]
 
+#: Most bins B for which the whole part of a float32 score times B, in float64, is surely the bin.
+EXACT_BINS = 2**13
+
 
 class _Shaped(Result):
     """Read-only arrays with a `NotionShape`, whose numbers are also attributes."""
@@ -327,7 +330,7 @@ def bin_columns(
     """
     n_samples, n_columns = matrix.shape
     n_bins = check_count(n_bins, "n_bins")
-    find = BinFinder(uniform_edges(n_bins), matrix.dtype)
+    find = uniform_finder(n_bins, matrix.dtype)
     second = edges_for(matrix.dtype, np.append(uniform_edges(n_bins), 2.0))[0]
     size = n_columns * n_bins
     powers = (1, 2) if variance else (1,)
@@ -371,7 +374,7 @@ def bin_entries(
 ) -> BinStatistics:
     """Return `bin_statistics` for equal-width bins of unsorted rows, one entry in problem `owner` each."""
     n_bins = check_count(n_bins, "n_bins")
-    find = BinFinder(uniform_edges(n_bins), scores.dtype)
+    find = uniform_finder(n_bins, scores.dtype)
     size = shape.n_problems * n_bins
 
     def sums(rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -463,6 +466,18 @@ class BinFinder:
         return found
 
 
+def uniform_finder(n_bins: int, dtype: Any) -> Callable[[np.ndarray], np.ndarray]:
+    """Return a function that finds equal-width bins as `assign_bins` does, as int32."""
+    if dtype != np.float32 or n_bins > EXACT_BINS:
+        return BinFinder(uniform_edges(n_bins), dtype)
+
+    def find(scores: np.ndarray) -> np.ndarray:
+        found = np.multiply(scores, n_bins, dtype=np.float64).astype(np.int32)
+        return np.minimum(found, n_bins - 1, out=found)
+
+    return find
+
+
 def equal_mass_cuts(group_ends: np.ndarray, n_bins: int) -> np.ndarray:
     """Cut a sorted sample of n entries into b <= B bins of about n/B without splitting equal scores.
 
@@ -474,8 +489,17 @@ def equal_mass_cuts(group_ends: np.ndarray, n_bins: int) -> np.ndarray:
     return _walked_cuts(ends[-1], n_bins, lambda position: ends[bisect_left(ends, position)])
 
 
+def even_cuts(total: int, n_bins: int) -> np.ndarray:
+    """Cut `total` entries into bins of sizes as in `numpy.array_split`."""
+    first = np.arange(n_bins + 1)
+    return first * (total // n_bins) + np.minimum(first, total % n_bins)
+
+
 def sorted_cuts(scores: np.ndarray, n_bins: int) -> np.ndarray:
     """Cut sorted scores as `equal_mass_cuts` does."""
+    even = even_cuts(len(scores), max(min(n_bins, len(scores)), 1))
+    if (scores[even[1:-1]] != scores[even[1:-1] - 1]).all():
+        return even
     is_end = np.append(scores[1:] != scores[:-1], True).tobytes()
 
     def end_from(position: int) -> int:

@@ -39,13 +39,12 @@ from calib.data.validation import plain
 from calib.data.weights import effective_rows, equal_weights, row_weights
 from calib.evidence.binning import (
     BinaryProblems,
-    BinFinder,
     BinStatistics,
     bin_columns,
     bin_entries,
     bin_statistics,
     stack_problems,
-    uniform_edges,
+    uniform_finder,
 )
 from calib.evidence.clusters import Clusters, Dependence, latent_correlation
 from calib.evidence.group_shares import Groups, Shares, shares_of_groups
@@ -320,7 +319,7 @@ class Rows:
             row, column = np.divmod(np.arange(len(scores)), cells.n_claims)
             cell_at = np.full(cells.n_claims * cells.n_bins, -1)
             cell_at[cells.problem * cells.n_bins + cells.bin] = np.arange(len(cells.count))
-            bin_ = BinFinder(uniform_edges(cells.n_bins), scores.dtype)(scores)
+            bin_ = uniform_finder(cells.n_bins, scores.dtype)(scores)
             return row, cell_at[column * cells.n_bins + bin_], scores
         problems = self._problems_of(cells)
         place = np.full(problems.n_samples, -1)

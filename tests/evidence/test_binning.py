@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from calib import InputError, TopLabelPrediction, bin_statistics, reduce_to_binary
 from calib.data.validation import check_count
-from calib.evidence.binning import assign_bins, equal_mass_cuts, sorted_cuts, uniform_edges
+from calib.evidence.binning import (
+    EXACT_BINS,
+    assign_bins,
+    equal_mass_cuts,
+    sorted_cuts,
+    uniform_edges,
+    uniform_finder,
+)
 from tests import oracles
 
 seeds = st.integers(0, 2**32 - 1)
@@ -43,6 +50,13 @@ def test_scores_on_and_beside_the_edges(n_bins, dtype):
     assert assign_bins(scores, uniform_edges(n_bins)).tolist() == expected
     cells = bin_statistics(one_problem(scores), n_bins=n_bins)
     assert np.repeat(cells.bin, cells.count).tolist() == expected
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_bins", [1, 2, 3, 15, 49, 1000, 4095, EXACT_BINS, EXACT_BINS + 1])
+def test_bins_are_found_without_a_search(n_bins, dtype):
+    scores = around_edges(n_bins, dtype)
+    assert np.array_equal(uniform_finder(n_bins, dtype)(scores), assign_bins(scores, uniform_edges(n_bins)))
 
 
 def test_edges_by_hand():
