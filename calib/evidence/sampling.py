@@ -15,13 +15,15 @@ from scipy import sparse
 from scipy.linalg.lapack import dpstrf
 from scipy.special import bdtr, ndtr, ndtri
 
-from calib.base.parallel import map_threads, one_blas_thread
+from calib.base.parallel import map_threads, one_blas_thread, row_blocks
 from calib.data.validation import check_count, random_generator
 from calib.evidence.binning import BinaryProblems, BinStatistics
 from calib.evidence.clusters import Dependence
 
 #: Most numbers in a block of redraws: it bounds the memory of each thread.
 BLOCK_ELEMENTS = 4_000_000
+#: Most claims that are redrawn together: their numbers fit a processor's cache.
+CACHED_ELEMENTS = 16_384
 #: Least variance of dependent sums that are drawn as rounded normal numbers: their skewness is below 0.05.
 NORMAL_FROM = 400.0
 #: Most claims (rows times claims about each) whose outcomes are drawn row by row by default.
@@ -74,8 +76,7 @@ def draw_sums(cells: BinStatistics, factor: np.ndarray | None = None) -> tuple[D
         sums = binomials(generator, size)
         if unit is not None:
             return unit[:, None] * sums
-        sums[failing] = count[failing, None] - sums[failing]
-        return sums
+        return np.subtract(count[:, None], sums, out=sums, where=failing[:, None])
 
     return draw, len(count)
 
@@ -157,25 +158,30 @@ def draw_claims(
 
     The sums of several `parts` about the same rows come from the same outcomes, one part below the other.
     """
-    n_samples = parts[0][0].n_samples
+    width = len(parts[0][0].scores)
     stops = np.cumsum([len(cells.count) for _, cells in parts])
-    numbers, limits = _independent_rows(n_samples), [problems.scores for problems, _ in parts]
+    limits: list[np.ndarray] = [problems.scores for problems, _ in parts]
     if dependence is not None:  # normal numbers as they are: their distribution function is slow
-        numbers, limits = dependence.latent_as_known, [ndtri(each.astype(np.float64)) for each in limits]
+        limits = [ndtri(each.astype(np.float64)) for each in limits]
+
+    def numbers(generator: np.random.Generator, size: int) -> np.ndarray:
+        if dependence is None:
+            return generator.random((size, parts[0][0].n_samples))
+        return np.stack([dependence.latent_as_known(generator) for _ in range(size)])
 
     def draw(generator: np.random.Generator, size: int) -> np.ndarray:
         sums = np.empty((size, stops[-1]))
-        for redraw in sums:
-            number = numbers(generator)
+        for redraws in row_blocks(size, width, CACHED_ELEMENTS):
+            number = numbers(generator, redraws.stop - redraws.start)
             for (problems, cells), limit, stop in zip(parts, limits, stops, strict=True):
-                hits = number[problems.rows] < limit
+                hits = number.take(problems.rows, axis=1) < limit
                 each = hits * problems.weights if problems.is_weighted else hits.view(np.int8)
-                out = redraw[stop - len(cells.count) : stop]
-                np.add.reduceat(each, cells.start, dtype=np.float64, out=out)
+                out = sums[redraws, stop - len(cells.count) : stop]
+                np.add.reduceat(each, cells.start, axis=1, dtype=np.float64, out=out)
         return sums.T
 
     # the width is the same for all cells of the same claims, so that they are redrawn alike
-    return draw, 2 * len(parts[0][0].scores)
+    return draw, 2 * width
 
 
 def draw_exclusive(
@@ -190,12 +196,12 @@ def draw_exclusive(
     most = int(np.ceil(reach[-1].max() - 1e-9))
     reach[-1][reach[-1] > most - 1e-9] = most  # scores that sum to 1 up to rounding leave no gap
     place = np.append(cells, np.full((1, n_samples), n_cells), axis=0).T.ravel()
-    first, uniform = np.arange(n_samples) * (n_claims + 1), uniform or _independent_rows(n_samples)
+    first = np.arange(n_samples) * (n_claims + 1)
 
     def draw(generator: np.random.Generator, size: int) -> np.ndarray:
         sums = np.zeros((size, n_cells + 1))
         for drawn in sums:
-            numbers = uniform(generator)
+            numbers = generator.random(n_samples) if uniform is None else uniform(generator)
             for step in range(most):
                 claim, shifted = np.zeros(n_samples, np.min_scalar_type(n_claims)), numbers + step
                 for upper in reach:
@@ -204,10 +210,6 @@ def draw_exclusive(
         return sums[:, :-1].T
 
     return draw, n_cells + scores.size
-
-
-def _independent_rows(n_samples: int) -> Callable[[np.random.Generator], np.ndarray]:
-    return lambda generator: generator.random(n_samples)
 
 
 def correlation_factor(row: np.ndarray, cell: np.ndarray, scores: np.ndarray, n_cells: int) -> np.ndarray:
