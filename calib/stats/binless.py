@@ -421,7 +421,7 @@ class PathStatistic:
         self._spread = np.sqrt((square * variance).sum())
         self._brier_spread = np.sqrt(square @ (variance * (1.0 - 2.0 * score) ** 2))
         sums = problems.outcome_sums[np.append(self.cells.start, len(problems.scores))]
-        self._observed = self._statistics(np.diff(sums)[:, None] - self._expected[:, None])[:, 0]
+        self._observed = self._statistics(np.diff(sums)[:, None])[:, 0]
 
     @property
     def n_resamples(self) -> int:
@@ -434,17 +434,17 @@ class PathStatistic:
         return evidence.draw(self.cells, "rows") if self._clustered else draw_sums(self.cells)
 
     def measure(self, sums: np.ndarray) -> np.ndarray:
-        return np.abs(self._statistics(sums - self._expected[:, None]))
+        return np.abs(self._statistics(sums))
 
-    def _statistics(self, differences: np.ndarray) -> np.ndarray:
-        path = np.cumsum(differences, axis=0)
-        high, low = np.maximum(path.max(axis=0), 0.0), np.minimum(path.min(axis=0), 0.0)
-        brier = (1.0 - 2.0 * self._score) @ differences
-        found = {
-            "kuiper": _over(high - low, self._spread),
-            "ks": _over(np.maximum(high, -low), self._spread),
-            "spiegelhalter": _over(brier, self._brier_spread),
-        }
+    def _statistics(self, sums: np.ndarray) -> np.ndarray:
+        differences = np.subtract(sums.T, self._expected, order="C")  # a path lies in one piece
+        found: dict[Test, np.ndarray] = {}
+        if "spiegelhalter" in self.tests:
+            found["spiegelhalter"] = _over(differences @ (1.0 - 2.0 * self._score), self._brier_spread)
+        path = np.cumsum(differences, axis=1, out=differences)
+        high, low = np.maximum(path.max(axis=1), 0.0), np.minimum(path.min(axis=1), 0.0)
+        found["kuiper"] = _over(high - low, self._spread)
+        found["ks"] = _over(np.maximum(high, -low), self._spread)
         return np.stack([found[test] for test in self.tests])
 
     def results(self, samples: np.ndarray | None) -> dict[Test, CalibrationTest]:
