@@ -105,6 +105,8 @@ def coarsen(
     Returns
     -------
     Coarsening
+        `accept(new)` answers new rows, ``carried_by(calibrator)`` returns the calibrator with the levels in
+        it, for `calib.save`.
 
     Notes
     -----

@@ -29,7 +29,7 @@ from calib.data.predictions import BinaryPrediction, Scores, Values
 from calib.data.validation import as_groups, check_alpha, check_choice, check_count
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.clusters import Clusters, too_few
-from calib.evidence.rows import Evidence, Rows, Source, scores_and_next, single_rows
+from calib.evidence.rows import Evidence, Rows, Source, column_of, scores_and_next, single_rows
 from calib.stats.intervals import binomial_limits, share_of_rows, worth_of_rows
 
 #: Thresholds on P(Y = 1) that are tested.
@@ -320,10 +320,10 @@ def decide(
     sensitivity, precision, false_positive_rate : float in (0, 1), optional
         For P(Y = 1), one or several: at least this share of the events is acted on, at least this share of
         the rows acted on are events, at most this share of the rows without the event is acted on.
-    by : "class" or (n,) array_like, optional
+    by : "class", str or (n,) array_like, optional
         One threshold for each predicted class, or for each value of a column, such as a document type; for
-        `accuracy` and `cost`. New rows with another value go to a person. A named Series is found again by
-        its name, also by a calibrator file.
+        `accuracy` and `cost`. New rows with another value go to a person. A further column, given by its
+        name, or a named Series is found again in new rows, also by a calibrator file.
     promise : {"overall", "each"}, default "overall"
         Whether, with `by`, an accuracy is promised for what all classes or groups accept together, or for
         each.
@@ -339,8 +339,10 @@ def decide(
     Returns
     -------
     DecisionRule, or EventRule for targets of an event
-        It promises nothing if rows were used to fit (by `overlap`, or if the scores are the means of these
-        rows' own outcomes), or if there are fewer than 10 clusters.
+        `accept(new)` tells which new rows pass (an `EventRule`: `act(new)`), ``carried_by(calibrator)``
+        returns the calibrator with the rule in it, for `calib.save`. The rule promises nothing if rows were
+        used to fit (by `overlap`, or if the scores are the means of these rows' own outcomes), or if there
+        are fewer than 10 clusters.
 
     Raises
     ------
@@ -388,8 +390,7 @@ def decide(
             "give one target: accuracy, reviews or cost, or for P(Y = 1) any of sensitivity, precision and "
             f"false_positive_rate; got {', '.join([*given, *targets]) or 'none'}"
         )
-    if isinstance(by, str) and by != "class":
-        raise InputError(f'by must be None, "class" or the values of a column, one per row; got {by!r}')
+    by = by if isinstance(by, str) and by == "class" else column_of(by, y_true, scores)
     alpha = check_alpha(alpha) / check_count(choices, "choices", 1)
     as_given = single_rows(y_true, scores, sample_weight, cluster, "A rule of acceptance")
     if targets:

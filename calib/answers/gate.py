@@ -27,9 +27,9 @@ from calib.data.kinds import kind_of
 from calib.data.notions import Strategy
 from calib.data.predictions import Scores, Values
 from calib.data.several_models import rows_shared_by_id
-from calib.data.validation import as_groups
+from calib.data.validation import as_groups, numbered
 from calib.evidence.row_scores import row_values
-from calib.evidence.rows import Evidence, Known, Rows, Source, as_evidence, as_pair
+from calib.evidence.rows import Evidence, Known, Rows, Source, as_evidence, as_pair, column_of
 from calib.evidence.sums import SummedRows
 from calib.stats.bootstrap import paired_intervals_of
 from calib.stats.differences import paired_difference
@@ -231,9 +231,9 @@ def gate(
         limits hold, the gate calls one of them broken with probability at most 1 - level.
     n_bins, strategy
         As for `calib.metrics`.
-    groups : (n,) array_like, or table or mapping of them by name, optional
-        The group of each row, such as {"site": [...]}; for a summary, names of its columns. Each
-        limit is then checked in every group, and counts once for each.
+    groups : str, (n,) array_like, or table or mapping of arrays by name, optional
+        "class" for the predicted class, the name of a further column, or the group of each row, such as
+        {"site": [...]}; for a summary, names of its columns. Each limit is checked in every group.
     rule : AcceptanceRule, optional
         Rule that accepts predictions. Its numbers, `RULED`, can be limited, too.
     overlap : Overlap, optional
@@ -270,6 +270,8 @@ def gate(
             raise InputError(f"{name!r} is not a metric; the metrics are {', '.join((*MEASURES, *RULED))}")
         if not isinstance(limit, (int, float, np.number)) or not math.isfinite(limit):
             raise InputError(f"the limit of {name} must be a finite number; got {limit!r}")
+    if not (isinstance(groups, str) and groups == "class"):
+        groups = column_of(groups, y_true, scores)
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
     strategy = strategy or evidence.strategy
     bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}
@@ -315,6 +317,8 @@ class _Part(NamedTuple):
 
 
 def _parts(evidence: Evidence, groups: Any) -> Iterator[_Part]:
+    if isinstance(groups, str):
+        groups = {groups: predicted_names(evidence) if isinstance(evidence, Rows) else None}
     if not isinstance(groups, (Mapping, pd.DataFrame)):
         groups = {getattr(groups, "name", None) or "group": groups}
     if not len(groups):
@@ -330,6 +334,16 @@ def _parts(evidence: Evidence, groups: Any) -> Iterator[_Part]:
         within = evidence.given(code)
         for place in np.unique(code).tolist():
             yield _Part(within.take(np.flatnonzero(code == place)), f"{name} = {names[place]}")
+
+
+def predicted_names(rows: Rows) -> np.ndarray:
+    """Return the name of the predicted class of each row; rows of weight 0 count as of class 0."""
+    if (missing := rows.lacks("notion:top-label")) is not None:
+        raise InputError(missing)
+    code = np.zeros(rows.n_given, dtype=np.int64)
+    code[rows.counts] = rows.claims()[0]
+    names = rows.class_names or numbered(int(code.max()) + 1)
+    return np.asarray(names, dtype=object)[code]
 
 
 def _check(

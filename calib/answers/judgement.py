@@ -348,6 +348,8 @@ def judge(
     Returns
     -------
     Judgement
+        `rates`, `agreement`, `kappa` and `ac1`; `next_rows(k)` plans the next labels, `passing(accuracy)`
+        which verdicts may pass without a person.
 
     Notes
     -----

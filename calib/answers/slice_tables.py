@@ -26,11 +26,11 @@ from calib.data.defaults import FDR, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.kinds import needs_rows
 from calib.data.likeness import Suspected, depends_on
 from calib.data.notions import TOP_NOTIONS, Notion, Strategy
-from calib.data.predictions import Scores, Values, further_column
+from calib.data.predictions import Scores, Values
 from calib.data.validation import check_choice, check_share, random_generator
 from calib.evidence.clusters import Clusters
 from calib.evidence.group_shares import Groups, Shares
-from calib.evidence.rows import Evidence, Rows, Source, as_evidence, scores_and_next
+from calib.evidence.rows import Evidence, Rows, Source, as_evidence, column_of, scores_and_next
 from calib.evidence.sums import SummedRows
 from calib.stats.floors import clearest_first, discoveries, problem_floors
 from calib.stats.intervals import difference_limits, smallest_alpha
@@ -184,7 +184,7 @@ def slices(
     scores: Scores | Grouping | None = None,
     groups: Grouping | None = None,
     *,
-    notion: Notion = "top-label",
+    notion: Notion | None = None,
     n_bins: int = N_BINS,
     strategy: Strategy | None = None,
     cuts: Mapping[str, int | Sequence[float] | str] | int | Sequence[float] | str | None = None,
@@ -205,8 +205,9 @@ def slices(
         A column or a table that groups are cut from (`cut_column`), or the name of one of the predictions'
         further columns. Whole numbers of a single column are codes. For a summary, names of summed columns,
         or None for all.
-    notion : {"top-label", "confidence"}
-        Whether each predicted class has its own cells within a group, for the group's own error.
+    notion : {"top-label", "confidence"}, optional
+        Whether each predicted class has its own cells within a group, for the group's own error. Default:
+        "top-label"; for a summary "confidence", the only one.
     cuts : int, sequence of float, str, or mapping of column to one of these, optional
         Edges of numbers and dates, as `at` of `cut_column`.
     pairs : bool
@@ -237,10 +238,12 @@ def slices(
     >>> table.group.tolist(), table.difference.round(2).tolist(), table.differs.tolist()
     (['south', 'north', 'west'], [-0.3, 0.15, 0.15], [True, True, True])
     """
-    check_choice(notion, TOP_NOTIONS, "notion")
     check_share(fdr, "fdr", 0.05)
     own, groups = scores_and_next(y_true, scores, groups)
+    groups = column_of(groups, y_true, own)
     evidence = as_evidence(y_true, own, sample_weight, cluster)
+    notion = notion or ("confidence" if isinstance(evidence, SummedRows) else "top-label")
+    check_choice(notion, TOP_NOTIONS, "notion")
     parts = groups_of(evidence, groups, cuts, notion, pairs)
     options = {"strategy": strategy, "n_resamples": n_resamples, "random_state": random_state}
     return _table_of(parts, evidence.kind, notion, fdr, n_bins=n_bins, **options)
@@ -390,10 +393,6 @@ def groups_of(
         return [evidence.groups(column, notion) for column in columns or ["site"]]
     if groups is None:
         raise InputError("groups is None, but rows need it: pass one value per row, a table or cuts")
-    if isinstance(groups, str):
-        if evidence.n_given != evidence.n_samples:
-            raise InputError(f"some rows have weight 0: pass the column {groups!r} itself as groups")
-        groups = further_column(evidence.predictions, groups)
     found, alone = [], [groups] if isinstance(groups, Cut) else _cut_all(groups, cuts)
     if pairs and len({len(cut.code) for cut in alone}) == 1:
         alone += [cross_cuts(*both) for both in combinations(alone, 2)]

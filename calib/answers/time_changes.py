@@ -20,7 +20,7 @@ from calib.data.predictions import Scores, Values
 from calib.data.times import are_dates
 from calib.data.validation import check_level, plain
 from calib.evidence.group_shares import Shares, shares_of_groups
-from calib.evidence.rows import Rows, Source, as_evidence, scores_and_next
+from calib.evidence.rows import Rows, Source, as_evidence, column_of, scores_and_next
 from calib.stats.bets import as_times, moment, time_words
 from calib.stats.floors import discoveries
 from calib.stats.intervals import difference_limits, gap_limits, smallest_alpha
@@ -124,8 +124,8 @@ def over_time(
     y_true, scores, sample_weight, cluster
         As for `calib.noise_floor`. Clusters say what rows belong to, such as patients. Blocks of time are no
         clusters: a change makes their rows alike.
-    time : (n,) array_like of float, date or str
-        When each row was scored.
+    time : str, or (n,) array_like of float, date or str
+        When each row was scored, or the name of a further column of the predictions.
     level : float in (0, 1)
         Chance that no change is found if there is none.
 
@@ -136,8 +136,8 @@ def over_time(
     `calib.slices`, at the level 1 - (1 - level) / K. Calibration changed if any interval excludes 0
     (Bonferroni), and since the time whose difference is largest relative to its interval. Without a change,
     the model is wrong from the start if `calib.conclude` states a direction for all rows, and for the first
-    half of them. Each predicted class is searched
-    in the same way, with one false discovery rate over all classes (Benjamini & Hochberg 1995).
+    half of them. Each predicted class is searched in the same way, with one false discovery rate over all
+    classes (Benjamini & Hochberg 1995).
 
     A change that leaves the mean gap as it was, such as scores that become too high and too low by the same
     amount, is not found. A slow trend is dated near its middle. A monitor that is looked at every day is
@@ -152,6 +152,7 @@ def over_time(
     ('changed', 6.0)
     """
     scores, time = scores_and_next(y_true, scores, time)
+    time = column_of(time, y_true, scores)
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
     if not isinstance(evidence, Rows):
         raise InputError(needs_rows("A change over time"))

@@ -31,7 +31,7 @@ from calib.answers.conclusion import (
 from calib.answers.cuts import MOST_CODES, Cut, cut_column, parse_cuts
 from calib.answers.decision_rules import ActionCounts, DecisionRule, EventRule, RuleEffect
 from calib.answers.decision_rules import decide as choose_rule
-from calib.answers.gate import GateResult, gate_of_judge
+from calib.answers.gate import GateResult, gate_of_judge, predicted_names
 from calib.answers.gate import gate as compare_with_limits
 from calib.answers.guarantee_cards import promise_of
 from calib.answers.metric_tables import BASE, INTERVALS_NOTE, FoldNumber, Metrics, fold_errors, fold_texts
@@ -556,10 +556,7 @@ def _groups_of(evidence: Rows | SummedRows, options: Namespace) -> dict[str, np.
     groups = {}
     columns = [name for name in options.by if name != "class"]
     if len(columns) < len(options.by):
-        if (missing := evidence.lacks("notion:top-label")) is not None:
-            raise InputError(missing)
-        names = np.array(evidence.class_names, dtype=object)
-        groups["class"] = names[evidence.claims()[0]]
+        groups["class"] = predicted_names(evidence)
     for cut in _cut_columns(evidence, columns, options.cut):
         groups[cut.name] = np.array(cut.groups, dtype=object)[cut.code]
     return groups

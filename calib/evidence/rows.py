@@ -31,6 +31,7 @@ from calib.data.predictions import (
     Scores,
     TopLabelPrediction,
     Values,
+    further_column,
     labelled,
     score_matrix,
     top_of,
@@ -560,6 +561,17 @@ def scores_and_next(y_true: Source, scores: Any, given: Any) -> tuple[Any, Any]:
                 "stand alone, as in ece(rows); give an argument that equals their labels by its name"
             )
     return None, scores
+
+
+def column_of(values: Any, y_true: Source, scores: Any = None) -> Any:
+    """Return the further column of the predictions that a str names; anything else as it is."""
+    rows = y_true if scores is None else scores
+    rows = rows.predictions if isinstance(rows, Rows) else rows
+    if not isinstance(values, str) or isinstance(rows, SummedRows):
+        return values
+    if isinstance(rows, BasePrediction):
+        return further_column(rows, values)
+    raise InputError(f"{values[:60]!r} names no column, because arrays have none; pass one value per row")
 
 
 def as_pair(

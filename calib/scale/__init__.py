@@ -1,4 +1,9 @@
-"""Beyond one machine's memory: summaries of any number of rows, whose sums add up over parts."""
+"""Files of any size: summaries, whose sums add up over parts, in bounded memory.
+
+`summarize` reads files, `summarize_spark` a Spark table, `sql` and `summary_of_counts` a warehouse; `Sums`
+adds batches. A `Summary` stands in place of labels and scores, as in ``calib.ece(summary)``. `Summary.merge`
+adds another summary, `save` and `load` write and read its file. `fit` and `apply` calibrate files.
+"""
 
 import lazy_loader
 

@@ -95,7 +95,7 @@ def summarize(
         class with its confidence, a confidence with whether it was right, or P(Y = 1); and the true label.
         Scores and labels stand in columns of single values or in lists of equally many numbers.
     by : str or sequence of str
-        Columns whose groups are summed, too, for `Summary.slices`.
+        Columns whose groups are summed, too, for `calib.slices`.
     class_wise : bool
         Whether to sum the scores of every class, too, for the notion "class-wise".
     part : {"evaluation", "calibration"}

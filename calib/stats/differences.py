@@ -83,7 +83,7 @@ def paired_difference(
     cluster: Values | None = None,
     level: float = LEVEL,
 ) -> PairedDifference:
-    """Compare the calibration errors of two models, or of a model before and after calibration.
+    """Compare the calibration errors of two models: their `difference`, a minus b, and its interval.
 
     Parameters
     ----------

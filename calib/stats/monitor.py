@@ -18,7 +18,7 @@ from calib.data.kinds import check_equal_rows
 from calib.data.notions import Notion
 from calib.data.predictions import BasePrediction, Scores, Values
 from calib.data.validation import check_alpha, check_choice, check_not_negative, plain
-from calib.evidence.rows import Source, known_rows, scores_and_next
+from calib.evidence.rows import Source, column_of, known_rows, scores_and_next
 from calib.stats.bets import (
     CELLS,
     CLOCKS,
@@ -317,10 +317,11 @@ class Monitor(Drawn):
             send them again when they have one.
         scores : (n, L) or (n,) array_like, or predictions of any kind
             As for `calib.ece`, unweighted.
-        time : (n,) array_like of float, date or str, optional
-            When each row was scored. Rows of one update are sorted by it. Default: in the order they come.
-        groups : (n,) array_like, optional
-            Group of each row, if `by` names groups.
+        time : str, or (n,) array_like of float, date or str, optional
+            When each row was scored, or the name of a further column. Rows of one update are sorted by it.
+            Default: in the order they come.
+        groups : str, or (n,) array_like, optional
+            Group of each row, or the name of a further column, if `by` names groups.
         cluster : (n,) array_like, optional
             As for `calib.noise_floor`; a cluster is one bet. Rows of clusters of earlier updates are left out
             and counted, because what was seen of a cluster tells about its other rows.
@@ -336,6 +337,7 @@ class Monitor(Drawn):
         if batch is not None and _check_line(batch, "batch") in self.batches:
             return self
         scores, time = scores_and_next(y, scores, time)
+        time, groups = (column_of(each, y, scores) for each in (time, groups))
         rows = self._rows(y, scores, time, groups, cluster)
         if rows is None:
             return self
@@ -391,7 +393,9 @@ class Monitor(Drawn):
         return found
 
     def gap(self, level: str = "all", name: str = "", *, since_alarm: bool = False) -> MonitoredGap:
-        """Return the frequency of the outcome minus the mean score, with its confidence sequence.
+        """Return `gap`, the frequency of the outcome minus the mean score, between `lower` and `upper`.
+
+        The ends are a confidence sequence: they hold at any time.
 
         Parameters
         ----------
@@ -412,7 +416,8 @@ class Monitor(Drawn):
     def _unit(self, level: str, name: str) -> tuple[Level, int]:
         state = self.levels.get(level)
         if state is None or name not in state.names:
-            raise InputError(f"this count has no rows of {level} {name!r}; `units` lists what it has")
+            held = f"{level} {name!r}; `units` lists what it has" if self.levels else "any kind yet"
+            raise InputError(f"this count has no rows of {held}")
         return state, state.names.index(name)
 
     def units(self) -> list[Unit]:

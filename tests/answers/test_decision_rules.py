@@ -238,7 +238,7 @@ def test_what_is_no_target_is_refused():
         ({"reviews": 5, "by": "class"}, "leave out by"),
         ({"cost": 1}, "above 1"),
         ({"cost": 3, "recall": 0.5}, "beside accuracy"),
-        ({"accuracy": 0.9, "by": "group"}, "by must be"),
+        ({"accuracy": 0.9, "by": "group"}, "names no column"),
         ({"accuracy": 0.9, "alpha": 0}, "alpha"),
     ):
         with pytest.raises(InputError, match=words):
@@ -415,7 +415,7 @@ def test_a_rule_by_group_says_what_it_needs():
         decide(rows, accuracy=0.8).accept(rows, kind)
     with pytest.raises(InputError, match="one value per row"):
         decide(rows, accuracy=0.8, by=kind[:5])
-    with pytest.raises(InputError, match="values of a column"):
+    with pytest.raises(InputError, match="no further column"):
         decide(rows, accuracy=0.8, by="kind")
     fitted = PlattScaling().fit(rows.confidence, rows.correct)
     with pytest.raises(InputError, match="named Series"):

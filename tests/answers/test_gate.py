@@ -17,9 +17,13 @@ from calib import (
     BinaryPrediction,
     ConfidencePrediction,
     InputError,
+    Monitor,
     Predictions,
     TopLabelPrediction,
+    calibration_by_centre,
     conclude,
+    decide,
+    over_time,
 )
 from calib.answers.gate import ANSWERS, GateResult, gate
 from calib.cli.commands import GateData
@@ -324,3 +328,31 @@ def test_several_limits_share_the_level_of_the_gate():
     assert levels == pytest.approx([1 - 0.05 / 4] * 3)
     shares = [1 - check.level for check in against if check.baseline is not None]
     assert sum(shares) == pytest.approx(0.05 / 4)
+
+
+def test_groups_are_named_columns_or_the_predicted_class():
+    """Rows of weight 0 belong to no group."""
+    rows = perfect(200).with_weights(np.arange(200) % 4 > 0)
+    site = pd.DataFrame({"site": np.arange(200) % 2})
+    rows = rows.with_metadata(site)
+    options: dict[str, Any] = {"most": {"conf_ece": 0.5}, "n_resamples": 0}
+    named = gate(rows, **options, groups="site").checks
+    assert named == gate(rows, **options, groups=site).checks
+    by_class = gate(rows.with_class_names(["a", "b"]), **options, groups="class").checks
+    assert [(check.group, check.n_samples) for check in by_class] == [("class = a", 150)]
+    with pytest.raises(InputError, match="no further column 'country'"):
+        gate(rows, **options, groups="country")
+
+
+def test_every_question_takes_a_column_by_its_name():
+    random = np.random.default_rng(0)
+    p, table = random.random(600), pd.DataFrame({"site": np.arange(600) % 6, "day": np.arange(600) // 60})
+    rows = BinaryPrediction(p, (random.random(600) < p).astype(int), metadata=table)
+    centre = calibration_by_centre(rows, "site").ratio
+    np.testing.assert_array_equal(centre, calibration_by_centre(rows, table["site"]).ratio)
+    assert over_time(rows, "day").split == over_time(rows, table["day"]).split
+    rule, same = (decide(rows, accuracy=0.8, by=by) for by in ("site", table["site"]))
+    assert rule.column == same.column == "site"
+    monitor, other = Monitor(by="site", notion="confidence"), Monitor(by="site", notion="confidence")
+    monitor.update(rows, "day", groups="site")
+    assert monitor.units() == other.update(rows, table["day"], groups=table["site"]).units()

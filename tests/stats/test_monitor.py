@@ -396,7 +396,7 @@ def test_a_monitor_draws_itself_and_says_which_rows_it_has():
     assert monitor.plot().data
     with pytest.raises(InputError, match="no rows of class 'cat'"):
         monitor.gap("class", "cat")
-    with pytest.raises(InputError, match="no rows of all"):
+    with pytest.raises(InputError, match="no rows of any kind"):
         monitor.acknowledge("refitted").over_time()
 
 

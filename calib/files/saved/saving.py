@@ -28,8 +28,9 @@ def save(
     Parameters
     ----------
     item : fitted calibrator, or Monitor
-        `MulticlassToBinary`, a scaling, `CanonicalBinning` or a binary calibrator. Options are for these: the
-        file of a monitor holds its whole state.
+        `MulticlassToBinary`, a scaling, `CanonicalBinning` or a binary calibrator; with a rule of
+        `calib.decide` or `calib.coarsen` in it if it comes from ``rule.carried_by(calibrator)``. Options are
+        for these: the file of a monitor holds its whole state.
     file : path or binary file object
     class_names : sequence of str, optional
         L names in column order. Default: from `fitted_on`, else the calibrator's, else "0", "1", ...

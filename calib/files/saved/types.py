@@ -84,6 +84,10 @@ Layouts = Mapping[str, Layout]
 
 def layout_of(calibrator: BaseEstimator, layouts: Layouts) -> Layout:
     """Return the layout of an object's exact type, or raise `CalibratorFileError`."""
+    if hasattr(calibrator, "carried_by"):
+        raise CalibratorFileError(
+            "a rule is stored in the calibrator that it was made for: pass rule.carried_by(calibrator)"
+        )
     layout = layouts.get(type(calibrator).__name__)
     if layout is None or layout.make is not type(calibrator):
         raise CalibratorFileError(
