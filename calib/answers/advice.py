@@ -283,7 +283,8 @@ def recommend(
     rows = evidence.predictions
     if rows.n_samples < LEAST_ROWS:
         raise InputError(
-            f"a recommendation needs at least {LEAST_ROWS} calibration rows; got {rows.n_samples}"
+            f"a recommendation needs at least {LEAST_ROWS} calibration rows; got {rows.n_samples}. Set a "
+            "larger share of the rows aside for calibration, or collect more"
         )
     size = rows.n_scores
     sample = tried_rows(evidence.labels, size, random_state, evidence.clusters.code)

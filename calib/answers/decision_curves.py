@@ -171,7 +171,8 @@ def decision_curve(
     hits, needless, covariance = _shares_acted_on(rows.clusters, happened, event, weight, grid)
     few = 1.0 if rows.clusters.independent else few_clusters_factor(rows.clusters.n_clusters, alpha)
     most = 1.0 / float(weight @ weight) if rows.clusters.independent else float(rows.clusters.n_clusters)
-    ends, variances = [], np.maximum(covariance[[0, 1], [0, 1]], 1e-30)
+    least = np.inf if rows.clusters.n_clusters == 1 else 1e-30
+    ends, variances = [], np.maximum(covariance[[0, 1], [0, 1]], least)
     for share, variance in zip((hits, needless), variances, strict=True):
         spread = share * (1.0 - share)
         effective = np.where(spread > 1e-12, spread / variance, most) * few

@@ -35,8 +35,8 @@ MOST_NAMED, DASH = 3, "\u2013"
 #: How labelled rows were chosen, in words.
 CHOICE_WORDS = {
     "random": ", at random as far as {} show.",
-    "verdict": ", chosen by verdict; the cells account for it.",
-    "confidence": ", chosen by confidence; the cells account for it.",
+    "verdict": ", more of some verdicts. This holds if rows of each verdict were labelled at random.",
+    "confidence": ", chosen by confidence. This holds if rows of equal confidence were labelled at random.",
     "weight": " with known chances.",
 }
 #: How rows of a verdict were chosen, if not at random.
@@ -172,7 +172,7 @@ class Judgement(Drawn):
             return (
                 f"{said[0]} The true rate cannot be told: labelled rows were chosen by something that "
                 f"neither verdict nor confidence shows. Of the {self.n_labelled:,} labelled rows, people "
-                f"agree with {np.mean(self.rows.right):.1%}."
+                f"agree with {np.mean(self.rows.right):.1%}. Blank these labels and label rows at random."
             )
         truly = [_percents(rates.lower[k], rates.upper[k]) + f" {names[k]}" * (len(shown) > 1) for k in shown]
         right = [
@@ -281,16 +281,21 @@ class Judgement(Drawn):
     @cached_property
     def _known(self) -> tuple[_Strata, np.ndarray, float]:
         """Cells, the main class's share of each, shrunk by Jeffreys' prior, and the worth of its labels."""
-        strata, count = _Strata(self.rows, self.alpha, self.chosen_by), self.cells.n_labels
+        strata, count = _Strata(self.rows, self.alpha, self.chosen_by), self._counted
         votes = self.rows.votes[:, self.rows.names.index(self.main)]
         mean = np.nan_to_num(strata.means(votes), nan=0.5)
         return strata, (mean * count + 0.5) / (count + 1.0), strata.worth(votes, strata.share)
 
+    @property
+    def _counted(self) -> np.ndarray:
+        """Labels of each cell that rates count, (C,) int64: none if rows were chosen otherwise."""
+        return self.cells.n_labels * (self.chosen_by != "otherwise")
+
     def _allocated(self, k: int) -> np.ndarray:
         """Return the further labels of each cell, (C,) int64."""
-        now, left = self.cells.n_labels, self.cells.n_rows - self.cells.n_labels
+        now, left = self._counted, self.cells.n_rows - self.cells.n_labels
         k = min(k, int(left.sum()))
-        at_random = min(max(-(-(self.n_labelled + k) // 3) - self.n_labelled, 0), k)
+        at_random = min(max(-(-(now.sum() + k) // 3) - now.sum(), 0), k)
         first = _filled(0 * now, left, left, at_random)
         share = self._known[1]
         spread = self.cells.share * np.sqrt(share * (1.0 - share))
@@ -299,7 +304,7 @@ class Judgement(Drawn):
     def _width(self, extra: np.ndarray) -> float:
         """Return the expected width of the interval of the main class with further labels."""
         strata, share, worth = self._known
-        n = self.cells.n_labels + extra
+        n = self._counted + extra
         _, lower, upper = strata.combined(np.where(n > 0, share, np.nan), n * worth, strata.share)
         return upper - lower
 
@@ -441,10 +446,10 @@ class _Strata:
         share = share / share.sum()
         seen, part = float(share[known] @ mean[known]), float(share[known].sum())
         filled = np.where(known, mean, seen / part)
-        value, clusters = float(share @ filled), self.rows.clusters
-        away = clusters.sums(np.where(inside, filled - value, 0.0)[self.rows.cell])
+        value = float(share @ filled)
+        away = np.where(inside, filled - value, 0.0)[self.rows.cell]
         z = float(ndtri(self.alpha / 2.0)) / float(self.count[inside].sum())
-        sampling = z**2 * clusters.variance_factor * float(away @ away)
+        sampling = z**2 * self.rows.clusters.spread(away)
         below, above = (
             np.sqrt(float(np.sum(np.where(known, share * (filled - end), 0.0) ** 2)) + sampling)
             for end in jeffreys_limits(filled * rows, rows, self.alpha)
@@ -477,6 +482,7 @@ def _rates(strata: _Strata) -> ClassRates:
 def _cells(strata: _Strata) -> JudgeCells:
     rows, agreement = strata.rows, strata.means(strata.rows.right)
     effective = strata.effective * strata.worth(rows.right, strata.share)
+    effective *= strata.chosen_by != "otherwise"
     lower, upper = jeffreys_limits(np.nan_to_num(agreement) * effective, effective, strata.alpha)
     confidence = np.full(rows.n_rows, np.nan) if rows.confidence is None else rows.confidence
     grouped = pd.Series(confidence, dtype=np.float64).groupby(rows.cell)

@@ -217,8 +217,8 @@ def _murphy(terms: CorpTerms) -> tuple[ForecastNumber, ...]:
 def _number(
     key: str, title: str, value: float, lower: float = np.nan, upper: float = np.nan, calibrated: str = ""
 ) -> ForecastNumber:
-    """Return a number whose missing parts, NaN, are None."""
-    found, low, high = (None if np.isnan(each) else float(each) for each in (value, lower, upper))
+    """Return a number whose missing parts, not finite, are None."""
+    found, low, high = (float(each) if np.isfinite(each) else None for each in (value, lower, upper))
     return ForecastNumber(key, title, found, low, high, calibrated)
 
 

@@ -76,6 +76,13 @@ class Clusters:
     def sums(self, values: np.ndarray) -> np.ndarray:
         return values if self.independent else np.bincount(self.code, values, self.n_clusters)
 
+    def spread(self, values: np.ndarray) -> float:
+        """Return the variance of the sum of (n,) values with mean 0; infinite if all rows are one cluster."""
+        if self.n_clusters == 1 < len(self.code):
+            return np.inf
+        sums = self.sums(values)
+        return self.variance_factor * float(sums @ sums)
+
     def n_among(self, rows: np.ndarray) -> int:
         return len(np.unique(self.code[rows]))
 

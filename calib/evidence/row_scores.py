@@ -207,6 +207,5 @@ def mean_area(problems: Iterable[BinaryProblems], clusters: Clusters) -> Area:
             fewest = min(fewest, *(clusters.n_among(each.rows[side]) for side in (happened, ~happened)))
     if not values:
         return Area(np.nan, np.nan, 0.0)
-    sums = clusters.sums(added)
-    spread = clusters.variance_factor**2 * float(sums @ sums) / len(values) ** 2
+    spread = clusters.variance_factor * clusters.spread(added) / len(values) ** 2
     return Area(float(np.mean(values)), spread, fewest * len(values))

@@ -347,8 +347,7 @@ class Rows:
         mean = float(values @ self.weights) / total
 
         def variance() -> float:
-            sums = self.clusters.sums(self.weights * (values - mean))
-            return float(sums @ sums) / total**2 * self.clusters.variance_factor
+            return self.clusters.spread(self.weights * (values - mean)) / total**2
 
         return Mean(mean, variance)
 

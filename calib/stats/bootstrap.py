@@ -160,7 +160,7 @@ def with_unseen_errors(
 def mean_limits(
     values: np.ndarray, level: float, clusters: Clusters | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of an interval of the mean of each row of (m, n) values; infinite if n is 1.
+    """Return the ends of an interval of the mean of each row of (m, n) values; infinite for one cluster.
 
     The studentised mean T is made normal by a cubic transformation, T + a (T^2 / 3 + 1 / 6) + a^2 T^3 / 27
     with a the skewness of the values over sqrt(n) (Hall 1992, "On the removal of skewness by
@@ -184,7 +184,7 @@ def mean_limits(
 
 def _moments(values: np.ndarray, clusters: Clusters) -> tuple[float, float, float, float]:
     mean, n = values.mean(), len(values)
-    if n == 1:
+    if clusters.n_clusters == 1:
         return mean, np.inf, 0.0, 1.0
     away = values - mean
     square, sums = away * away, clusters.sums(away)

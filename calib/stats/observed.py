@@ -19,6 +19,10 @@ from calib.stats.binless import CalibrationSlope, calibration_slope
 from calib.stats.bootstrap import Interval
 from calib.stats.intervals import binomial_limits, few_clusters_factor
 
+#: With fewer rows with the event, or without it, the interval of O/E is no narrower than without scores:
+#: residuals about one row can be tiny by chance.
+FEW = 3
+
 
 @dataclass(frozen=True, repr=False)
 class EventCounts(Result):
@@ -64,7 +68,8 @@ def observed_expected(
     -----
     With R = O/E, the variance of the observed share is the sum of squares of y - R p (over clusters, if there
     are), which is the linearised variance of R. The interval is Clopper & Pearson's for the number of rows
-    with this variance (Korn & Graubard 1998); without events, for all rows.
+    with this variance (Korn & Graubard 1998); without events, for all rows. With 1 or 2 rows with the event,
+    or without it, the variance is at least p (1 - p) / n for the observed share p.
 
     Examples
     --------
@@ -87,8 +92,9 @@ def observed_expected(
     if isinstance(evidence, Rows) and 0.0 < share < 1.0:
         problems, ratio = evidence.problems(), share / expected
         away = problems.weights * (problems.outcomes - ratio * problems.scores)
-        sums = evidence.clusters.take(problems.rows).sums(away)
-        variance = float(sums @ sums) * evidence.clusters.variance_factor / total**2
+        variance = evidence.clusters.take(problems.rows).spread(away) / total**2
+        if min(share, 1.0 - share) * n_rows < FEW:
+            variance = max(variance, share * (1.0 - share) / rows)
         rows, log_error = share * (1.0 - share) / max(variance, 1e-300), np.sqrt(variance) / share
     rows = min(rows * few_clusters_factor(evidence.even_clusters, alpha), 1e15)
     low, high = binomial_limits(np.array([share * rows]), np.array([rows]), alpha)

@@ -150,7 +150,7 @@ def loess_curve(
     each = problems.weights
     weight = np.add.reduceat(each, first) if problems.is_weighted else count
     share = each / np.repeat(weight, count)
-    score = np.add.reduceat(share * problems.scores, first)
+    score = np.minimum(np.add.reduceat(share * problems.scores, first), 1.0)  # rounding
     rate = np.add.reduceat(share * problems.outcomes, first)
     at, lines = _local_lines(score, weight.astype(np.float64))
     frequency = np.interp(score, score[at], lines @ rate)
@@ -159,10 +159,10 @@ def loess_curve(
     if clusters.independent:
         variance = lines**2 @ np.add.reduceat(away**2, first)
     else:
-        sums = (clusters.sums(np.repeat(line, count) * away) for line in lines)
-        variance = np.array([each @ each for each in sums]) * clusters.variance_factor
+        variance = np.array([clusters.spread(np.repeat(line, count) * away) for line in lines])
     free = np.inf if clusters.independent else max((evidence.even_clusters or 2.0) - 1.0, 1.0)
     reach = np.interp(score, score[at], stdtrit(free, (1.0 + check_level(level)) / 2.0) * np.sqrt(variance))
+    reach = np.minimum(reach, 1.0)  # of one cluster, infinite
     return LoessCurve(score, frequency, count, weight, frequency - reach, frequency + reach, level)
 
 

@@ -11,6 +11,7 @@ import streamlit as st
 
 from calib import InputError, diagrams
 from calib.answers import Judgement
+from calib.base.interval_words import with_interval
 from calib.datasets import judged_answers
 from calib.evidence.rows import Rows
 from calib.files.readers.judged import JudgedColumns, read_judged
@@ -32,14 +33,10 @@ CHOICES = {
 
 #: Verdicts that the picture names.
 MOST_NAMED = 4
-#: Columns of the table of rates, and their heads.
+#: Columns of the table of rates with their intervals, by head.
 RATES = {
-    "verdict": "Verdict",
-    "judge_rate": "Judge says",
-    "rate": "Truly",
-    "lower": "From",
-    "upper": "To",
-    "agreement": "People agree",
+    "Truly, %": ["rate", "lower", "upper"],
+    "People agree, %": ["agreement", "agreement_lower", "agreement_upper"],
 }
 
 
@@ -87,14 +84,17 @@ def show_numbers(found: Judgement) -> None:
     """Show agreement by cell, and the true rate of each verdict."""
     show_cells(found)
     table = found.frame()
-    shown = table[list(RATES)].rename(columns=RATES)
-    shares = dict.fromkeys(shown.select_dtypes("float"), "{:.1%}")
-    st.dataframe(shown.style.format(shares), hide_index=True, placeholder="\u2013")
+    shown = pd.DataFrame({"Verdict": table["verdict"]})
+    shown["Judge says, %"] = (100.0 * table["judge_rate"]).map("{:.1f}".format)
+    for title, names in RATES.items():
+        numbers = 100.0 * table[names].to_numpy()
+        shown[title] = ["\u2013" if np.isnan(of[0]) else with_interval(*of, least=1) for of in numbers]
+    st.dataframe(shown, hide_index=True)
     ui.download(table, "judge-rates")
     scores = {"Cohen's kappa": found.kappa, "Gwet's AC1": found.ac1}
     known = {name: of for name, of in scores.items() if not np.isnan(of.value)}
     words = [f"{name} {of.value:.2f} ({of.lower:.2f} to {of.upper:.2f})." for name, of in known.items()]
-    st.caption(" ".join(["Truly: with its 95 % interval.", *words]))
+    st.caption(" ".join(["In brackets: the 95 % interval.", *words]))
 
 
 def show_passing(found: Judgement) -> None:
@@ -121,7 +121,7 @@ def show_next(found: Judgement, table: pd.DataFrame) -> None:
     names = {"cell": "Cell", "n_labels": "Labelled", "n_next": "Label next"}
     st.dataframe(listed, hide_index=True, column_config=names)
     ui.download(table.iloc[plan.rows], "label-these-next", label=f"{len(plan.rows):,} rows to label (CSV)")
-    st.caption("Fill in the labels, add them to your file, and upload it again: the cells stay as they are.")
+    st.caption("Fill in the labels, add them to your file, and upload it again: further labels divide cells.")
 
 
 ui.heading(

@@ -77,6 +77,17 @@ def test_rows_chosen_by_something_unknown_have_no_corrected_rate():
     assert found.frame().rate.isna().all()
     assert found.passing().share == 0.0
     assert found.cells.agreement.tolist() == pytest.approx([0.95, 0.6])
+    assert (found.cells.lower.tolist(), found.cells.upper.tolist()) == ([0.0, 0.0], [1.0, 1.0])
+    unlabelled = judge(VERDICT, [None] * len(VERDICT))
+    plan, same = found.next_rows(100), unlabelled.next_rows(100)
+    assert (plan.width, plan.n_next.tolist()) == (same.width, same.n_next.tolist())
+    assert plan.width_after == pytest.approx(same.width_after)
+    assert found.rows_needed(0.1) == unlabelled.rows_needed(0.1)
+
+
+def test_labels_of_one_cluster_tell_nothing_about_others():
+    found = judge(VERDICT, labels(38, 40, 6, 10), cluster=np.zeros(len(VERDICT)))
+    assert (found.agreement.lower, found.agreement.upper) == (0.0, 1.0)
 
 
 def test_words_are_compared_without_case_and_numbers_without_decimals():

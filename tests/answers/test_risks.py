@@ -9,9 +9,11 @@ from calib import (
     BinaryPrediction,
     InputError,
     Predictions,
+    bootstrap_interval,
     calibration_in_the_large,
     conclude,
     corp_curve,
+    decision_curve,
     loess_curve,
     observed_expected,
     reduce_to_binary,
@@ -200,6 +202,30 @@ def test_numbers_that_rows_do_not_determine_are_missing():
     for key in ("slope", "in_the_large", "auc", "skill"):
         assert (numbers[key].value, numbers[key].text) == (None, "\u2013"), key
     assert numbers["ratio"].value == 0.0
+
+
+def test_one_cluster_tells_nothing_about_other_clusters(validated):
+    y, p = validated
+    found = risk(y, p, cluster=np.zeros(len(y)))
+    assert (found.events.lower, found.events.upper) == pytest.approx((0.0, 1.0 / np.mean(p)))
+    assert (found.auc.lower, found.auc.upper) == (0.0, 1.0)
+    assert (found.brier.lower, found.brier.upper) == (0.0, 2.0)
+    assert {number.key: number.text for number in found.numbers}["skill"] == f"{found.skill.estimate:.4f}"
+    accuracy = bootstrap_interval(y, p, metric="accuracy", cluster=np.zeros(len(y)))
+    assert (accuracy.lower, accuracy.upper) == (0.0, 1.0)
+    curve = decision_curve(y, p, thresholds=[0.3], cluster=np.zeros(len(y)))
+    assert curve.upper[0] - curve.lower[0] > 0.9
+    assert (found.loess.upper - found.loess.lower > 1.9).all()
+
+
+def test_scores_about_a_single_event_do_not_narrow_its_interval():
+    """Two rows whose residuals are 0.01 by chance: without the scores, 1 of 2 is 0.01 to 0.99."""
+    found = observed_expected([1, 0], [0.6326, 0.0064])
+    assert (found.lower, found.upper) == pytest.approx((0.0126 / 0.3195, 0.9874 / 0.3195), abs=1e-3)
+
+
+def test_scores_of_1_are_drawn():
+    assert np.isfinite(risk([0, 1] * 10, np.ones(20)).plot().data[-2].y[1::3]).all()
 
 
 def test_curves_draw_what_they_hold(validated):

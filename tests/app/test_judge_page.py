@@ -26,7 +26,9 @@ def test_numbers_of_the_example_are_the_librarys(answers):
     assert (picture["rows"], picture["classes"]) == (150, ["pass", "fail"])
     open_tab(app, "judge_tab", "Numbers")
     assert f"kappa {found.kappa.value:.2f}" in words(app)
-    assert app.dataframe[0].value["Truly"].tolist() == found.frame()["rate"].tolist()
+    shown, rates = app.dataframe[0].value, found.frame()
+    for name, head in (("rate", "Truly, %"), ("agreement", "People agree, %")):
+        assert shown[head].str.split(" ").str[0].tolist() == [f"{100 * rate:.1f}" for rate in rates[name]]
     open_tab(app, "judge_tab", "Label these next")
     assert app.dataframe[0].value["n_next"].sum() == 50
     app.number_input(key="judge-next").set_value(80).run()
@@ -43,9 +45,10 @@ def test_a_file_is_judged_by_the_columns_that_are_chosen(answers):
     assert "verdict 'verdict', people 'anna', confidence 'confidence'" in words(app)
     open_tab(app, "judge_tab", "Numbers")
     found = judge(answers["verdict"], answers["human"], answers["confidence"])
-    assert app.dataframe[0].value["Truly"].tolist() == pytest.approx(found.frame()["rate"].tolist())
+    truly = app.dataframe[0].value["Truly, %"].str.split(" ").str[0]
+    assert truly.tolist() == [f"{100 * rate:.1f}" for rate in found.frame()["rate"]]
     app.selectbox(key="judge-chosen").set_value("otherwise").run()
-    assert app.dataframe[0].value["Truly"].isna().all()
+    assert app.dataframe[0].value["Truly, %"].tolist() == ["\u2013"] * 2
     app.multiselect[0].set_value(["id"]).run()
     assert "share no class" in app.error[0].value
     app.multiselect[1].set_value([]).run()

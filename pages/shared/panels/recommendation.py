@@ -104,7 +104,8 @@ def effect_words(name: str, effect: Confirmation) -> str:
 
 def recommendation_words(found: Recommendation, name: str) -> str:
     """Say, as Markdown, what is recommended, and what it changes."""
-    head = f"{full_name(found.calibrator)} ({ui.literal(name)}) helps." if name else LEAVE
+    shown = ui.literal(name) if "(" in name else f"{full_name(found.calibrator)} ({ui.literal(name)})"
+    head = f"{shown} helps." if name else LEAVE
     return f"**{head}** {ui.escaped(found.effect[0].upper() + found.effect[1:])}"
 
 
