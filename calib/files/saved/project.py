@@ -346,8 +346,11 @@ def _column_of(values: np.ndarray, dtype: str, name: str) -> Column:
     if values.dtype.kind not in ("f" if wanted.kind == "f" else "iu" if values.ndim == 1 else "fiu"):
         raise mismatch(f"column {name[:60]!r}", f"numbers of type {dtype}", str(values.dtype))
     stored = np.dtype(np.int64) if wanted.kind in "mM" else wanted
-    with np.errstate(over="ignore", invalid="ignore"):  # of numbers that are not of their type
-        return frozen(np.ascontiguousarray(values.astype(stored, copy=False)).view(wanted))
+    with np.errstate(over="ignore", invalid="ignore"):
+        array = np.ascontiguousarray(values.astype(stored, copy=False))
+    if not np.array_equal(array, values, equal_nan=True):
+        raise mismatch(f"column {name[:60]!r}", f"numbers of type {dtype}", "other numbers")
+    return frozen(array.view(wanted))
 
 
 def _word(value: Any) -> str:

@@ -32,6 +32,7 @@ from calib.files.saved import dumps
 from calib.files.saved.project import MANIFEST, FurtherModel, Upload, UploadedFile
 from tests import ROOT
 from tests.files.saved.sample_projects import CSV, LABELS, PROBA, PROJECTS
+from tests.fuzz.own import archived
 from tests.written import bytes_of
 
 RNG = np.random.default_rng(0)
@@ -269,7 +270,7 @@ def test_unknown_keys_are_refused(place):
         (lambda m: m["evaluation"].update(columns={"id": 1}), r"evaluation.columns\['id'\]"),
         (lambda m: m["evaluation"].update(class_names=["a", "a", "b"]), "class_names must be distinct"),
         (lambda m: m["evaluation"]["arrays"]["types"].pop("proba"), "types of columns"),
-        (lambda m: m["evaluation"]["arrays"]["types"].update(proba="<i8"), "sum to 1"),
+        (lambda m: m["evaluation"]["arrays"]["types"].update(proba="<i8"), "column .proba."),
         (lambda m: m["evaluation"]["arrays"]["types"].update(proba="object"), "column 'proba'"),
         (lambda m: m["evaluation"]["arrays"]["types"].update(proba="O"), "a type of numbers"),
         (lambda m: m["evaluation"]["arrays"].update(file="../x"), "lacks the member"),
@@ -551,3 +552,16 @@ def test_junk_takes_at_most_ten_times_its_size_and_64_mib(tmp_path):
     assert [outcome for outcome, _ in found] == ["refused"] * len(names)
     for name, path, (_, mebibytes) in zip(names, paths[1:], found, strict=True):
         assert float(mebibytes) <= 10 * path.stat().st_size / 2**20 + 64, name
+
+
+@pytest.mark.parametrize(
+    ("column", "dtype"), [("age", "|i1"), ("age", "|b1"), ("share", "<f2"), ("age", "<u8")]
+)
+def test_numbers_that_are_not_of_their_type_are_refused(column, dtype):
+    rows = vectors(3).with_metadata(pd.DataFrame({"age": [300, 2, -1], "share": [0.1, 0.2, 0.3]}))
+    with zipfile.ZipFile(io.BytesIO(bytes_of(Project("types", rows).save))) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    manifest = json.loads(members[MANIFEST])
+    manifest["evaluation"]["metadata"]["types"][column] = dtype
+    with pytest.raises(InputError, match=f"column '{column}' must be numbers of type"):
+        Project.load(archived({**members, MANIFEST: json.dumps(manifest).encode()}))
