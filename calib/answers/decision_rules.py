@@ -26,7 +26,7 @@ from calib.calibrators.acceptance import AcceptanceRule, ActionRule, chance_of_e
 from calib.data.equal_rows import Overlap
 from calib.data.kinds import needs_rows
 from calib.data.predictions import BinaryPrediction, Scores, Values
-from calib.data.validation import as_groups, check_alpha, check_choice, check_count
+from calib.data.validation import as_groups, check_alpha, check_choice, check_count, check_not_negative
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.clusters import Clusters, too_few
 from calib.evidence.rows import Evidence, Rows, Source, column_of, scores_and_next, single_rows
@@ -383,7 +383,7 @@ def decide(
     named = {"accuracy": accuracy, "reviews": reviews, "cost": cost}
     rate = false_positive_rate
     of_events = {"sensitivity": sensitivity, "precision": precision, "false_positive_rate": rate}
-    given = {name: float(value) for name, value in named.items() if value is not None}
+    given = {name: check_not_negative(value, name) for name, value in named.items() if value is not None}
     targets = {name: value for name, value in of_events.items() if value is not None}
     if len(given) + bool(targets) != 1:
         raise InputError(
@@ -398,13 +398,17 @@ def decide(
             raise InputError("targets of an event take one threshold; leave out by and recall")
         return _event_rule(as_given, targets, alpha, overlap)
     (target, value), *_ = given.items()
-    if recall is not None and (target != "accuracy" or not 0.0 < recall < 1.0):
+    if recall is not None and (target != "accuracy" or not 0.0 < check_not_negative(recall, "recall") < 1.0):
         raise InputError(f"recall must be a share in (0, 1) beside accuracy; got {recall!r} with {target}")
     rows, is_event = rows_to_accept(as_given, None, None, None), as_given.kind == "binary"
     check_choice(promise, ("overall", "each"), "promise")
-    grouped = None if by is None or isinstance(by, str) else as_groups(by, rows.n_given)
-    code, groups = grouped or (None, ())
-    kind: Literal["class", "group"] | None = "group" if grouped else None if by is None else "class"
+    kind: Literal["class", "group"] | None = None if by is None else "class"
+    code: np.ndarray | None = None
+    groups: tuple[str, ...] = ()
+    if not (by is None or isinstance(by, str)):
+        code, groups = as_groups(by, rows.n_given)
+        held = np.unique(code[rows.counts])  # groups without rows that count have no threshold
+        code, kind, groups = np.searchsorted(held, code), "group", tuple(groups[at] for at in held)
     rows.problems("confidence").check_unweighted("decide", "its binomial guarantee counts rows")
     column = getattr(by, "name", None)
     none, overall = np.empty(0), promise == "overall"

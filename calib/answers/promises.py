@@ -158,9 +158,9 @@ class ThresholdSearch:
         self, confidence: np.ndarray, right: np.ndarray, rows: np.ndarray, tested: np.ndarray, level: float
     ) -> tuple[int, int | None]:
         """Return the position of the last threshold that passes (-1: none), and the number of rows needed."""
-        if not len(confidence):
-            return -1, None
         accepted, wrong = accepted_and_wrong(confidence, right, tested)
+        if not accepted[-1]:
+            return -1, None
         worth = np.ones(len(tested))
         if self.dependence is not None:
             few = few_clusters_factor(self.dependence.even_clusters(rows), 2.0 * level)

@@ -13,7 +13,7 @@ import numpy as np
 from calib.base.exceptions import InputError
 from calib.data.defaults import N_BINS
 from calib.data.equal_rows import known_clusters, suspected_in
-from calib.data.kinds import KINDS, lacks, needs_rows
+from calib.data.kinds import KINDS, kind_of, lacks, needs_rows
 from calib.data.likeness import Suspected
 from calib.data.notions import (
     POOLED_NOTIONS,
@@ -185,7 +185,7 @@ class Rows:
 
     def of_scores(self, scores: BasePrediction) -> Rows:
         other = Rows(scores)
-        other.clusters = self.clusters
+        other.clusters, other.counts = self.clusters, self.counts
         if "suspected" in vars(self):
             other.suspected = self.suspected
         return other
@@ -594,6 +594,9 @@ def as_pair(
     a, b = given
     if type(a) is not Rows or type(b) is not Rows:
         raise InputError("two models are compared row by row; sums and binary problems hold no labels")
+    if a.kind != b.kind and any(rows.lacks("notion:top-label") for rows in given):
+        kinds = f"{kind_of(a.predictions).title} and {kind_of(b.predictions).title}"
+        raise InputError(f"two models are compared by scores of one kind; got {kinds}")
     if a.n_samples != b.n_samples:
         raise InputError(
             f"both models need scores for the same rows; got {a.n_samples:,} and {b.n_samples:,} rows"

@@ -113,6 +113,8 @@ def paired_interval(
     Parameters as for `bootstrap_interval`. Calibration errors have `paired_difference`.
     """
     a, b = as_pair(y_true, scores_a, scores_b, sample_weight, cluster)
+    if a.kind != b.kind:  # a Brier score of all classes is another number than that of the top label
+        a, b = a.tops(), b.tops()
     losses_a, losses_b = _checked_losses(a, metric), _checked_losses(b, metric)
     unseen = np.array([b.unseen_error(metric, a) - a.unseen_error(metric)])
     (interval,) = paired_intervals_of(losses_a, losses_b[None], metric, a, level, unseen)

@@ -455,3 +455,32 @@ def test_rows_of_clusters_are_not_counted_as_what_it_takes():
     assert f"at least {alone.needed:,} rows" in alone.sentence
     assert " rows, if" not in together.sentence
     assert together.n_clusters == 20
+
+
+@pytest.mark.parametrize("kind", ["vectors", "event"])
+def test_groups_whose_rows_all_have_weight_0_have_no_threshold(kind):
+    proba, labels = rows(1_200, seed=3, n_classes=2)
+    y, scores = (labels, proba) if kind == "vectors" else (labels == 1, proba[:, 1])
+    site = np.array(["a", "b", "c"])[np.arange(1_200) % 3]
+    counts = site != "b"
+    rule = decide(y, scores, accuracy=0.8, by=site, sample_weight=counts)
+    same = decide(y[counts], scores[counts], accuracy=0.8, by=site[counts])
+    assert rule.groups == same.groups == ("a", "c")
+    assert repr(rule.effect) == repr(same.effect)
+    np.testing.assert_array_equal(rule.thresholds, same.thresholds)
+    again = rule.evaluate(y, scores, site, sample_weight=counts)
+    assert again.n_samples == 800
+    assert again.n_accepted == same.effect.n_accepted
+
+
+def test_rows_below_every_tested_threshold_are_not_accepted():
+    rule = decide([0, 0, 1, 0, 0], np.zeros(5), accuracy=0.6, by=[0, 0, 1, 1, 2], cluster=[0, 0, 1, 1, 2])
+    assert rule.effect.n_accepted == 0
+
+
+def test_costs_of_each_row_go_with_rows_that_count():
+    labels, event, weight = np.array([0, 1, 1, 0]), np.array([0.2, 0.7, 0.9, 0.4]), np.array([1, 0, 1, 1])
+    costs = np.arange(16.0).reshape(4, 2, 2) % 5
+    found = choose_actions(labels, event, costs, sample_weight=weight)
+    same = choose_actions(labels[weight > 0], event[weight > 0], costs[weight > 0])
+    assert found.cost == same.cost

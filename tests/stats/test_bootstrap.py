@@ -15,8 +15,10 @@ from calib import (
     bootstrap_interval,
     brier_score,
     log_loss,
+    paired_difference,
     paired_interval,
 )
+from calib.answers.decision_curves import benefit_difference
 from calib.base.interval_words import smallest_difference
 from calib.evidence.clusters import Clusters
 from calib.stats.bootstrap import PairedInterval, mean_limits
@@ -162,3 +164,19 @@ def test_the_smallest_difference_shows_in_80_of_100_samples():
     least = smallest_difference(-1.0, 3.0, 0.95)
     error = 2.0 / norm.ppf(0.975)
     assert norm.sf((2.0 - least) / error) == pytest.approx(0.8)
+
+
+def test_scores_of_different_kinds_are_not_compared():
+    event = np.array([0.2, 0.7, 0.9, 0.4])
+    y, both = np.array([0, 1, 1, 0]), np.column_stack([1 - event, event])
+    for compare in (paired_interval, paired_difference, benefit_difference):
+        with pytest.raises(InputError, match="one kind"):
+            compare(y, event, both)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "brier", "log_loss"])
+def test_vectors_are_compared_with_top_labels_by_their_top_labels(metric):
+    model = model_of(60, seed=1)
+    top = TopLabelPrediction(model.label, model.confidence, model.labels)
+    for pair in ((model, top), (top, model)):
+        assert paired_interval(*pair, metric=metric).difference == pytest.approx(0.0, abs=1e-12)
