@@ -33,7 +33,7 @@ from calib.data.defaults import LEVEL, RANDOM_STATE
 from calib.data.notions import TOP_NOTIONS, Notion
 from calib.data.predictions import BasePrediction, Predictions, Scores, Values
 from calib.data.splits import stratified_folds
-from calib.data.validation import check_count, random_generator
+from calib.data.validation import check_counts, random_generator
 from calib.evidence.row_scores import error_share, row_values, weighted_mean
 from calib.evidence.rows import Rows, Source, known_rows
 from calib.stats.bootstrap import PairedInterval, paired_intervals_of
@@ -369,9 +369,7 @@ def choose_points_per_bin(
     >>> choose_points_per_bin(rows, notion="confidence").chosen in POINTS_PER_BIN
     True
     """
-    tried = np.unique([check_count(k, "candidates") for k in candidates])
-    if not len(tried):
-        raise InputError("candidates must name at least one number of points per bin; got none")
+    tried = np.unique(check_counts(candidates, "candidates"))
     evidence = _counted(proba, y, sample_weight, cluster)
     problems = evidence.problems(notion, top_k)
     sizes = np.diff(problems.offsets)

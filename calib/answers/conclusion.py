@@ -18,7 +18,7 @@ from calib.data.defaults import FDR, LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.kinds import KINDS, needs_equal_rows, needs_rows
 from calib.data.notions import TOP_NOTIONS, Strategy
 from calib.data.predictions import Scores, Values
-from calib.data.validation import check_count, check_level, check_share
+from calib.data.validation import check_count, check_level, check_not_negative, check_share
 from calib.evidence.binning import BinStatistics
 from calib.evidence.clusters import too_few
 from calib.evidence.group_shares import Shares
@@ -578,11 +578,6 @@ def conclude(
     """
     check_level(level)
     check_share(fdr, "fdr", 0.05)
-    if tolerance is not None and not MIN_TOLERANCE <= tolerance < 100.0:
-        raise InputError(
-            f"tolerance must be percentage points, {MIN_TOLERANCE:g} to 100, such as 2 for 0.02; got "
-            f"{tolerance!r}"
-        )
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
     options: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "level": level, "fdr": fdr}
     options |= {"tolerance": tolerance, "n_resamples": n_resamples, "random_state": random_state}
@@ -604,6 +599,11 @@ def concluded(
     **options: Any,
 ) -> Conclusion:
     """Return `conclude` without what holds if rows that are suspected to belong together do so."""
+    if tolerance is not None and not MIN_TOLERANCE <= check_not_negative(tolerance, "tolerance") < 100.0:
+        raise InputError(
+            f"tolerance must be percentage points, {MIN_TOLERANCE:g} to 100, such as 2 for 0.02; got "
+            f"{tolerance!r}"
+        )
     check_count(n_bins, "n_bins")
     tests = noise_tests(evidence, n_bins=n_bins, **options)
     cells = evidence.cells(evidence.notion, n_bins=n_bins, strategy="uniform", effects=False)

@@ -12,7 +12,7 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.data.times import dates_of
-from calib.data.validation import MISSING, check_count, group_name
+from calib.data.validation import MISSING, check_count, group_name, plain, refuse_unequal
 
 #: Most values of a column of numbers that counts as categories.
 MOST_CODES = 10
@@ -85,11 +85,14 @@ def cut_column(
     >>> cut_column(["2024-03-05", "2024-03-31", "2024-04-01"]).groups
     ('2024-03', '2024-04')
     """
+    values = plain(values)
     if np.ndim(values) != 1 or not len(values):
         raise InputError(f"groups must hold one value per row; got shape {np.shape(values)}")
-    column = pd.Series(values).reset_index(drop=True)
-    if column.dtype == object or pd.api.types.is_string_dtype(column.dtype):
-        column = column.mask(column == "")
+    with refuse_unequal(name):
+        column = pd.Series(values).reset_index(drop=True)
+        pd.factorize(column)
+        if column.dtype == object or pd.api.types.is_string_dtype(column.dtype):
+            column = column.mask(column == "")
     known = column.dropna()
     kind = known.dtype
     numeric = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind) and len(known) > 0

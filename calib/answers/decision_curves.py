@@ -14,7 +14,7 @@ from calib.base.results import Drawn, Result
 from calib.data.defaults import LEVEL
 from calib.data.notions import Notion
 from calib.data.predictions import BinaryPrediction, Scores, Values, as_vectors, score_matrix
-from calib.data.validation import as_finite, as_names, check_level
+from calib.data.validation import as_finite, as_floats, as_names, check_level
 from calib.evidence.clusters import Clusters
 from calib.evidence.row_scores import weighted_mean
 from calib.evidence.rows import Known, Source, as_pair, scores_and_next, single_rows
@@ -67,12 +67,11 @@ def risk_coverage(
     """
     notion: Notion = "confidence" if label is None else "top-label"
     problems = rows_to_accept(y_true, scores, sample_weight, cluster).problems(notion)
-    if label is not None and not 0 <= label < problems.n_problems:
-        raise InputError(f"label must be a predicted class 0..{problems.n_problems - 1}; got {label}")
-    confidence, right = (values[::-1] for values in problems.problem(label or 0))  # the most confident first
+    code = 0 if label is None else label
+    confidence, right = (values[::-1] for values in problems.problem(code))  # the most confident first
     if not (n := len(confidence)):
         raise InputError(f"no row has the predicted class {label}; choose another")
-    weight = problems.weights_of(label or 0)[::-1]
+    weight = problems.weights_of(code)[::-1]
     lost = weight * ~right
     ends = np.append(np.flatnonzero(np.diff(confidence)), n - 1)
     accepted, errors = np.cumsum(weight)[ends], np.cumsum(lost)[ends]
@@ -218,8 +217,8 @@ def benefit_difference(
 
 
 def _checked(thresholds: Values | None) -> np.ndarray:
-    grid = np.arange(1, 100) / 100 if thresholds is None else np.asarray(thresholds, dtype=np.float64)
-    if grid.ndim != 1 or not len(grid) or not ((grid > 0) & (grid < 1)).all():
+    grid = np.arange(1, 100) / 100 if thresholds is None else as_floats(thresholds, ndim=1, what="thresholds")
+    if not ((grid > 0) & (grid < 1)).all():
         raise InputError(f"thresholds must lie in (0, 1); got {thresholds!r}")
     return grid
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from numbers import Real
 from typing import Any, Literal, NamedTuple, get_args
 from xml.etree import ElementTree  # written, never read
 
@@ -27,7 +28,7 @@ from calib.data.kinds import kind_of
 from calib.data.notions import Strategy
 from calib.data.predictions import Scores, Values
 from calib.data.several_models import rows_shared_by_id
-from calib.data.validation import as_groups, numbered
+from calib.data.validation import as_groups, check_level, numbered
 from calib.evidence.row_scores import row_values
 from calib.evidence.rows import Evidence, Known, Rows, Source, as_evidence, as_pair, column_of
 from calib.evidence.sums import SummedRows
@@ -268,7 +269,7 @@ def gate(
             raise InputError(f"{name} is about a rule that accepts predictions, and there is none; pass rule")
         if name not in MEASURES and name not in RULED:
             raise InputError(f"{name!r} is not a metric; the metrics are {', '.join((*MEASURES, *RULED))}")
-        if not isinstance(limit, (int, float, np.number)) or not math.isfinite(limit):
+        if not isinstance(limit, Real) or not math.isfinite(limit):
             raise InputError(f"the limit of {name} must be a finite number; got {limit!r}")
     if not (isinstance(groups, str) and groups == "class"):
         groups = column_of(groups, y_true, scores)
@@ -284,7 +285,7 @@ def gate(
     for reading in evidence.readings if isinstance(evidence, Rows) else (evidence,):
         parts = [_Part(reading)] if groups is None else list(_parts(reading, groups))
         n_limits = (len(limits) + (tolerance is not None)) * len(parts) + (baseline is not None)
-        each = 1.0 - (1.0 - level) / n_limits
+        each = 1.0 - (1.0 - check_level(level)) / n_limits
         found.append([_check(part, limit, each, bins, draws, rule) for part in parts for limit in limits])
         if tolerance is not None:
             found[-1] += [_check_gaps(part, tolerance, each, bins | draws) for part in parts]

@@ -30,7 +30,7 @@ from calib.data.predictions import (
     top_of,
 )
 from calib.data.splits import FOLD, column_of
-from calib.data.validation import check_choice, plain
+from calib.data.validation import check_choice, plain, refuse_unequal
 from calib.evidence.binning import BinStatistics
 from calib.evidence.row_scores import weighted_mean
 from calib.evidence.rows import Evidence, Rows, Source, as_evidence
@@ -432,6 +432,8 @@ def cross_calibrate(
 
 
 def _divided(rows: BasePrediction, fold: Values | None) -> tuple[BasePrediction, list[str], np.ndarray]:
+    if not isinstance(rows, BasePrediction):
+        raise InputError(f"folds are of labelled predictions; got a {type(rows).__name__}")
     values = column_of(rows, FOLD) if fold is None else fold
     if values is None:
         raise InputError("the rows name no folds; pass fold=, or read them with a column 'fold'")
@@ -441,7 +443,8 @@ def _divided(rows: BasePrediction, fold: Values | None) -> tuple[BasePrediction,
     counted = rows_that_count(rows)
     if counted.n_samples != rows.n_samples:
         values = values[np.asarray(rows.sample_weight) > 0.0]
-    code, found = pd.factorize(values, sort=True)
+    with refuse_unequal("fold"):
+        code, found = pd.factorize(values, sort=True)
     if (code < 0).any():
         raise InputError(f"{int((code < 0).sum()):,} rows have no fold; complete them, or remove the rows")
     if not 2 <= len(found) <= counted.n_samples // 2:

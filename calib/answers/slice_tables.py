@@ -266,7 +266,7 @@ def _table_of(
     rest = Shares.joined([side.of(present) for present, _, side, _ in found])
     correlations = np.concatenate([correlation[present] for present, _, _, correlation in found])
     table = table.assign(count=own.count, gap=own.gap, gap_of_rest=rest.gap, difference=own.gap - rest.gap)
-    ratio = np.divide(own.happened, own.score, out=np.full(len(own.score), np.nan), where=own.score > 0.0)
+    ratio = np.divide(own.happened, own.score, out=np.full(len(own.score), np.nan), where=own.score > 1e-300)
     table = table.assign(accuracy=own.happened, confidence=own.score, ratio=ratio)
     table["share"] = own.weight / (own.weight + rest.weight)
     level = _compare(table, own, rest, correlations, fdr)

@@ -107,7 +107,7 @@ def guarantee(
     if n < k:
         raise InputError(f"n_samples must be at least points_per_bin; got {n} rows for bins of {k}")
     alpha, delta = check_alpha(alpha), check_not_negative(delta, "delta")
-    if not 0.0 <= accuracy <= 1.0:
+    if check_not_negative(accuracy, "accuracy") > 1.0:
         raise InputError(f"accuracy must lie in [0, 1]; got {accuracy!r}")
     marginal = float(deviation(2.0 / alpha, k)) + delta
     conditional = float(deviation(2.0 * n / (k * alpha), k)) + delta

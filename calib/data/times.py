@@ -74,9 +74,9 @@ def is_time(name: str) -> bool:
 
 def are_dates(values: np.ndarray) -> bool:
     """Whether a column holds dates; cells without text do not count."""
+    if values.dtype.kind in "biufcMSV":
+        return values.dtype.kind == "M" and not np.isnat(values).all()
     column = pd.Series(values, dtype=values.dtype)
-    if column.dtype.kind in "biufc":
-        return False
     return dates_of(column.mask(column == "").dropna()) is not None
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
+from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -49,6 +51,8 @@ def plain(values: Any) -> Any:
         return values.collect()
     if hasattr(values, "to_pandas") and hasattr(values, "num_rows"):
         return values.to_pandas()
+    if hasattr(values, "__array__") and not hasattr(values, "__len__"):
+        return np.asarray(values)
     return values
 
 
@@ -197,7 +201,7 @@ def as_floats(values: Any, *, ndim: int | None, what: str, column: bool = False)
             if array.dtype.kind in NO_NUMBERS:
                 raise ValueError(f"got {NO_NUMBERS[array.dtype.kind]}")
             array = array.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         received = f"got a {type(values).__name__}" if hasattr(values, "n_samples") else error
         raise InputError(f"{what} must be numbers; {received}") from None
     if column and ndim == n_axes(array) == 1:
@@ -256,6 +260,11 @@ def as_labels(y_true: Values, n_samples: int, n_classes: int | None, what: str =
     return array.astype(np.int64, copy=False)
 
 
+def are_whole(array: np.ndarray) -> bool:
+    """Return whether objects are whole numbers of 64 bits."""
+    return all(isinstance(value, (int, np.integer)) and -(2**63) <= value < 2**63 for value in array.tolist())
+
+
 def has_texts(array: np.ndarray) -> bool:
     return array.dtype.kind in "OUST" and any(isinstance(value, str) for value in array.flat)
 
@@ -283,14 +292,25 @@ def as_weights(sample_weight: Values, n_samples: int) -> np.ndarray:
     return weights
 
 
+@contextmanager
+def refuse_unequal(what: str) -> Iterator[None]:
+    """Raise `InputError` if values of rows cannot be compared, because they are lists or no text."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} must be one number, time or text in each row; {error}") from None
+
+
 def as_clusters(cluster: Values, n_samples: int) -> np.ndarray:
     """Return (n,) int64 ids of clusters: whole numbers and times unchanged, texts as 64-bit hashes."""
     check_shape(np.shape(cluster), n_samples, "cluster must hold one id per row")
-    given = pd.Series(plain(cluster))
-    # pandas 2.2 refuses NaN for whole numbers, though none is missing.
-    missing_as: dict[str, Any] = {"na_value": np.nan} if given.hasnans else {}
-    values = given.to_numpy(dtype=object if given.dtype.kind not in "biufmM" else None, **missing_as)
-    missing = pd.isna(values) if values.dtype != object else pd.isna(values) | (values == "")
+    with refuse_unequal("cluster"):
+        given = pd.Series(plain(cluster))
+        # pandas 2.2 refuses NaN for whole numbers, though none is missing.
+        missing_as: dict[str, Any] = {"na_value": np.nan} if given.hasnans else {}
+        values = given.to_numpy(dtype=object if given.dtype.kind not in "biufmM" else None, **missing_as)
+        texts = values.astype(str).astype(object) if values.dtype == object else values
+    missing = pd.isna(values) | (texts == "") if values.dtype == object else pd.isna(values)
     if missing.any():
         raise InputError(
             f"cluster has no id in {int(missing.sum()):,} of {n_samples:,} rows; the first is row "
@@ -298,14 +318,17 @@ def as_clusters(cluster: Values, n_samples: int) -> np.ndarray:
             "or leave it out"
         )
     if values.dtype == object:
-        whole = all(isinstance(value, (int, np.integer)) for value in values.tolist())
-        values = values if whole else pd.util.hash_array(values.astype(str).astype(object))
-    elif values.dtype.kind == "f" and not (values == np.round(values)).all():
-        row = int((values != np.round(values)).argmax())
-        raise InputError(
-            f"cluster must be whole numbers or texts; got {values[row]:.6g} in row {row}. Pass the ids as "
-            "they are in the data"
-        )
+        with refuse_unequal("cluster"):
+            values = values if are_whole(values) else pd.util.hash_array(texts)
+    elif values.dtype.kind == "f":
+        values = values.astype(np.float64)
+        broken = (values != np.round(values)) | (abs(values) >= 2**63)
+        if broken.any():
+            row = int(broken.argmax())
+            raise InputError(
+                f"cluster must be whole numbers or texts; got {values[row]:.6g} in row {row}. Pass the ids "
+                "as they are in the data"
+            )
     with np.errstate(over="ignore"):
         return values.astype(np.int64)
 
@@ -320,7 +343,8 @@ def as_groups(groups: Values, n_samples: int) -> tuple[np.ndarray, tuple[str, ..
     Groups are compared by their text: 1, 1.0 and "1" are the same; a missing or empty text is "(missing)".
     """
     check_shape(np.shape(groups), n_samples, "groups must hold one value per row")
-    code, values = pd.factorize(pd.Series(groups).reset_index(drop=True), use_na_sentinel=True)
+    with refuse_unequal("groups"):
+        code, values = pd.factorize(pd.Series(plain(groups)).reset_index(drop=True), use_na_sentinel=True)
     texts = np.array([*(group_name(value) for value in values), MISSING], dtype=object)
     names, place = np.unique(texts[code], return_inverse=True)
     for name in names:
@@ -377,7 +401,7 @@ def label_codes(labels: Values, names: tuple[str, ...]) -> np.ndarray:
     array = np.asarray(labels)
     if array.dtype.kind not in "OUST" and not hasattr(labels, "categories"):
         return array
-    if array.ndim == 1 and all(isinstance(label, (int, np.integer)) for label in array.tolist()):
+    if array.ndim == 1 and are_whole(array):
         return array.astype(np.int64)
     codes = {name: code for code, name in enumerate(names)}
     flat = [str(label) for label in array.ravel().tolist()]
@@ -419,15 +443,22 @@ def count_votes(votes: Values, names: tuple[str, ...], n_samples: int) -> np.nda
 
 
 def check_norm(norm: float) -> float:
-    if not 1 <= norm < np.inf:
+    if not isinstance(norm, Real) or not 1 <= norm < np.inf:
         raise InputError(f"norm must be a number of at least 1 (the maximum is `mce`); got {norm!r}")
     return norm
 
 
 def check_count(value: object, name: str, least: int = 1) -> int:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) < 2**63:
         raise InputError(f"{name} must be a whole number of at least {least}; got {value!r}")
     return int(value)
+
+
+def check_counts(values: Iterable[int], name: str) -> np.ndarray:
+    counts = [check_count(value, name) for value in (values if isinstance(values, Iterable) else [values])]
+    if not counts:
+        raise InputError(f"{name} must hold at least one number; got none")
+    return np.array(counts, dtype=np.int64)
 
 
 def random_generator(random_state: Any, *streams: int) -> np.random.Generator:
@@ -441,7 +472,7 @@ def random_generator(random_state: Any, *streams: int) -> np.random.Generator:
 
 
 def check_choice(value: Any, allowed: Sequence[Any], name: str) -> Any:
-    if value not in allowed:
+    if not isinstance(value, (str, Real, type(None))) or value not in allowed:
         *words, last = (f'"{word}"' if isinstance(word, str) else repr(word) for word in allowed)
         raise InputError(f"{name} must be {', '.join(words)} or {last}; got {value!r}")
     return value
@@ -487,7 +518,7 @@ def binary_outcomes(y_true: Values, n_samples: int) -> np.ndarray:
 
 
 def check_share(value: float, name: str, example: float) -> float:
-    if not isinstance(value, (int, float, np.number)) or not 0.0 < value < 1.0:
+    if not isinstance(value, Real) or not 0.0 < value < 1.0:
         raise InputError(f"{name} must be inside (0, 1), for example {example:g}; got {value!r}")
     return float(value)
 
@@ -502,7 +533,7 @@ def check_level(level: float) -> float:
 
 def check_not_negative(value: Any, name: str, otherwise: str = "") -> float:
     """Return a finite number >= 0, or raise `InputError`; `otherwise` says what else is allowed."""
-    if isinstance(value, str) or not 0.0 <= value < np.inf:
+    if not isinstance(value, Real) or not 0.0 <= float(value) < np.inf:
         raise InputError(f"{name} must be a finite number, 0 or more{otherwise}; got {value!r}")
     return float(value)
 

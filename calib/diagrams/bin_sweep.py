@@ -23,7 +23,7 @@ from calib.data.kinds import kind_of
 from calib.data.notions import Notion, Strategy
 from calib.data.predictions import BasePrediction, Predictions, Scores, Values
 from calib.data.several_models import pairs_of_models, rows_to_fit
-from calib.data.validation import check_choice
+from calib.data.validation import check_choice, check_counts
 from calib.diagrams import style
 from calib.evidence.rows import Rows, Source, as_evidence
 from calib.stats.floors import noise_floor
@@ -69,7 +69,7 @@ def ece_sweep(
     if isinstance(evidence, Rows):
         evidence.problems(notion)  # sorted here once, for all numbers of bins
     strategy = evidence.strategy if strategy is None else strategy
-    counts = np.array(list(n_bins), dtype=np.int64)
+    counts = check_counts(n_bins, "n_bins")
     tables = [
         evidence.cells(notion, n_bins=count, strategy=strategy, effects=False) for count in counts.tolist()
     ]

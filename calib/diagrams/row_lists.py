@@ -9,6 +9,7 @@ import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.data.predictions import BinaryPrediction, Scores, Values
+from calib.data.validation import as_floats, check_shape
 from calib.evidence.binning import BinStatistics
 from calib.evidence.reductions import event_scores, top_label
 from calib.evidence.rows import Rows, Source, as_evidence, scores_and_next, single_rows
@@ -101,7 +102,10 @@ def row_table(
         columns |= {"confidence": score, "correct": right}
     for head, other in (after or {}).items():
         columns[head] = _score(other, evidence)[numbers]
-    wrong = np.abs(score.astype(np.float64) - right) if by is None else np.asarray(by)[numbers]
+    if by is not None:
+        by = as_floats(by, ndim=1, what="by")
+        check_shape(by.shape, n_samples, "by must hold one number per row")
+    wrong = np.abs(score.astype(np.float64) - right) if by is None else by[numbers]
     table = pd.DataFrame(columns)
     if rows.metadata is not None:
         further = rows.metadata.iloc[numbers].reset_index(drop=True)

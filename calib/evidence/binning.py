@@ -117,6 +117,8 @@ class BinaryProblems(_Shaped):
 
     def problem(self, index: int) -> tuple[np.ndarray, np.ndarray]:
         """Sorted scores and outcomes of one problem."""
+        if check_count(index, "the number of a problem or class", 0) >= self.n_problems:
+            raise InputError(f"problems have the numbers 0..{self.n_problems - 1}; got {index}")
         entries = slice(self.offsets[index], self.offsets[index + 1])
         return self.scores[entries], self.outcomes[entries]
 

@@ -16,7 +16,7 @@ from calib.data.equal_rows import known_clusters, next_mixed
 from calib.data.notions import Notion
 from calib.data.predictions import BasePrediction, Values
 from calib.data.splits import units_of
-from calib.data.validation import as_groups, numbered, plain
+from calib.data.validation import as_groups, numbered, plain, refuse_unequal
 from calib.evidence.reductions import has_columns, problems_of
 
 #: Fewest rows of a block, and most blocks of one update; a bet may begin after a block.
@@ -284,12 +284,13 @@ def as_times(time: Any, n: int, n_before: int) -> tuple[str, np.ndarray]:
     """Return the kind of times ("row", "number" or "date") and (n,) float64; dates in seconds since 1970."""
     if time is None:
         return "row", np.arange(n_before, n_before + n, dtype=np.float64)
-    column = pd.Series(np.asarray(plain(time))) if np.ndim(time) == 1 else None
+    with refuse_unequal("time"):
+        column = pd.Series(np.asarray(plain(time))) if np.ndim(time) == 1 else None
     if column is None or len(column) != n:
         raise InputError(f"time must hold one value per row: expected shape ({n},), got {np.shape(time)}")
     if column.isna().any():
         raise InputError(f"time is missing in row {int(column.isna().argmax())}; give every row its time")
-    if column.dtype.kind in "iuf":
+    if pd.api.types.infer_dtype(column) in ("integer", "floating", "mixed-integer-float"):
         return "number", column.to_numpy(np.float64)
     try:
         dates = pd.to_datetime(column, format="ISO8601", utc=True).dt.tz_localize(None)

@@ -361,10 +361,11 @@ def calibration_slope(
         weighted = design * weights[:, None]
         away = outcomes - clipped
         spread = dependence.covariance(problems.scores[usable], problems.rows[usable], weighted, away)
-        both, large = (
-            replace(fit, covariance=fit.inverse @ spread[:k, :k] @ fit.inverse)
-            for k, fit in ((2, both), (1, large))
-        )
+        with np.errstate(invalid="ignore"):  # infinite if the line is not determined
+            both, large = (
+                replace(fit, covariance=fit.inverse @ spread[:k, :k] @ fit.inverse)
+                for k, fit in ((2, both), (1, large))
+            )
         away = away @ weighted
         excess = float(away @ np.linalg.solve(spread, away)) if both.converged else 0.0
         # Hotelling's distribution of a squared distance whose spread has these degrees of freedom

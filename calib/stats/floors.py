@@ -18,7 +18,7 @@ from calib.base.results import Drawn, Result
 from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.notions import Notion, Strategy
 from calib.data.predictions import Scores, Values
-from calib.data.validation import check_choice, check_norm, random_generator
+from calib.data.validation import check_choice, check_norm, check_share, random_generator
 from calib.evidence.binning import BinStatistics
 from calib.evidence.clusters import too_few
 from calib.evidence.rows import Evidence, Rows, Source, as_evidence, known_rows
@@ -315,6 +315,7 @@ def problem_floors(
     floors = _floors_of(cells, evidence.draw_each(cells), owner, **redraws)
     if fdr is None:
         return floors
+    check_share(fdr, "fdr", 0.05)
     least, among = 1.0 / (n_resamples + 1), len(floors.p_value) if among is None else among
     clearest, enough = floors.p_value <= 5.0 / (n_resamples + 1), math.ceil(among / fdr)
     settled = np.sum(floors.p_value <= least) / among * fdr >= least

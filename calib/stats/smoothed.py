@@ -197,7 +197,7 @@ def _local_lines(score: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.
     enough = np.cumsum(weight[order], axis=1) >= SPAN * weight.sum() * (1.0 - 1e-9)
     widest = np.take_along_axis(order, enough.argmax(axis=1)[:, None], axis=1)  # in the smallest window
     near = np.abs(away) / np.maximum(np.abs(np.take_along_axis(away, widest, axis=1)), 1e-300)
-    mass = np.where(near < 1.0, (1.0 - near**3) ** 3, 0.0) * weight
+    mass = (1.0 - np.minimum(near, 1.0) ** 3) ** 3 * weight
     mass[np.arange(len(at)), at] = weight[at]
     mass /= mass.sum(axis=1, keepdims=True)
     centre = (mass * away).sum(axis=1, keepdims=True)
