@@ -84,9 +84,9 @@ from calib.evidence.clusters import too_few
 from calib.evidence.rows import Evidence, Rows
 from calib.evidence.sums import SummedRows
 from calib.files.readers.roles import ChoiceError, models_in
-from calib.files.readers.writing import write_csv
 from calib.files.saved.document import aligned, dumps, load_calibrator, loads
 from calib.files.saved.project import Project
+from calib.files.writing import write_csv
 from calib.report.calibration_report import ReportInput, report_html
 from calib.report.html import page
 from calib.stats.binless import CombinedTest

@@ -23,8 +23,8 @@ from calib.cli.streams import deliver, progress_line, table_lines
 from calib.files.readers.judged import JudgedColumns, read_judged
 from calib.files.readers.reading import read_table
 from calib.files.readers.source import Limits
-from calib.files.readers.writing import write_csv
 from calib.files.saved.document import dumps
+from calib.files.writing import write_csv
 
 _table = partial(table_lines, float_format="{:.3f}".format, na_rep="-")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -313,24 +312,6 @@ def _doubt(raw: RawPredictions) -> Finding | None:
         return None
     values = [value for choice in raw.roles.choices for value in choice.given.values()]
     return Finding("columns_ambiguous", f"{raw.roles.doubt}.", columns=tuple(dict.fromkeys(values)))
-
-
-def recalled(
-    raw: RawPredictions,
-    findings: Sequence[Finding],
-    effects: Mapping[str, Effect],
-    calibration: RawPredictions | None,
-) -> Examination:
-    """Return an examination that another process made; after a fix, effects are computed here."""
-
-    def again(data: RawPredictions, code: str) -> RawPredictions:
-        return _examine(data, calibration)._fixed(code)
-
-    whole = tuple(
-        replace(each, raw=raw, repair=partial(again, code=each.code) if each.code in effects else None)
-        for each in findings
-    )
-    return Examination(raw, whole, calibration, effects=effects)
 
 
 #: Former name of `Examination`.

@@ -2,4 +2,4 @@
 
 from calib.files.readers.raw_predictions import divide, read_raw, with_labels
 from calib.files.readers.reading import read_table
-from calib.files.readers.writing import FORMULA, PLAIN_NUMBER, neutral, write_csv
+from calib.files.writing import FORMULA, PLAIN_NUMBER, neutral, write_csv

@@ -32,7 +32,7 @@ from calib.evidence.rows import Rows
 from calib.evidence.sums import SummedRows
 from calib.files.findings.examination import examine
 from calib.files.readers.source import Progress
-from calib.files.readers.writing import write_csv
+from calib.files.writing import write_csv
 from calib.stats.binless import MOST_REDRAWN, calibration_tests, kernel_test
 from calib.stats.floors import canonical_noise_floor, noise_floors, problem_floors
 from calib.stats.intervals import measure_interval

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from calib.files.findings.examination import Examination, recalled
-from calib.files.readers.raw_predictions import parts_of
+from calib.files.findings.examination import Examination, examine
+from calib.files.readers.raw_predictions import RawPredictions, parts_of
 from calib.files.readers.roles import Roles
 from calib.files.readers.source import Progress
 from calib.files.readers.tables import Table
@@ -73,8 +75,17 @@ def read_files(
     reports: dict[str, Examination] = {}
     for part, (findings, effects) in sorted(found.items()):
         other = reports["calibration"].raw if part != "calibration" and "calibration" in reports else None
-        reports[part] = recalled(raw_by_part[part], findings, effects, other)
+        repairs = {code: partial(_fixed, calibration=other, code=code) for code in effects}
+        whole = [replace(each, raw=raw_by_part[part], repair=repairs.get(each.code)) for each in findings]
+        reports[part] = Examination(raw_by_part[part], tuple(whole), other, effects=effects)
     return tables, found_roles, reports
+
+
+def _fixed(data: RawPredictions, calibration: RawPredictions | None, code: str) -> RawPredictions:
+    """Return what a fix makes of data; functions that repair are not sent between processes."""
+    fix = examine(data, calibration=calibration)[code].fix
+    assert fix is not None
+    return fix()
 
 
 def load(kind: str, content: Any) -> Any:
