@@ -165,6 +165,7 @@ def normalised(name: str) -> str:
     return re.sub(r"[\W_]+", "_", spaced.lower()).strip("_")
 
 
+@lru_cache(maxsize=10_000)
 def is_called(name: str, *kinds: str) -> bool:
     """Whether a column has a name of one of the kinds."""
     word = normalised(name)

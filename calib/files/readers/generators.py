@@ -205,10 +205,14 @@ def classes_like(columns: Columns, label: str, names: tuple[str, ...]) -> tuple[
     if words == {"0", "1"} and len({*ends} & {*parts}) == 1:  # home_win beside p_home, p_away
         return tuple("1" if end in parts else "0" for end in ends)
     for said in (names, ends):  # p_h beside p_over
-        pairs = [[word for word in words if _begins(word.lower(), name.lower())] for name in said]
-        found = tuple(pair[0] for pair in pairs if len(pair) == 1)
+        found: list[str] = []
+        for name in said:
+            pair = [word for word in words if _begins(word.lower(), name.lower())]
+            if len(pair) != 1:
+                break
+            found += pair
         if len({*found}) == len(names):
-            return found
+            return tuple(found)
     return names
 
 

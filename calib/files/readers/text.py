@@ -197,6 +197,8 @@ def _fit(rows: list[list[str]]) -> tuple[float, float, int]:
 
 
 def _is_number(cell: str) -> bool:
+    if len(cell) <= EXACT_DIGITS and NUMBER.fullmatch(cell):
+        return True
     cell = cell.strip().removesuffix("%")
     if cell in NULLS:
         return True
