@@ -21,9 +21,9 @@ run: $(VENV)/app.stamp
 test: $(VENV)/dev.stamp
 	@$(MAKE) --no-print-directory --jobs=3 --keep-going lint browser pytest
 
-# One thread each: waiting BLAS threads of one process starve the others. Tests stand back themselves, so that the
-# workers of the app, which stand back too, get their share of a busy machine. Those in the browser have a process
-# of their own, beside one per core: they wait a third of their time, and need not gather the others.
+# One thread each: waiting BLAS threads of one process slow the others down. Tests have a low priority, because the
+# workers of the app have one, too, and need processor time on a busy machine. Tests in the browser have a process
+# of their own, beside one per core: they wait a third of their time, and need not collect the other tests.
 TESTS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 nice -n 14 $(BIN)/python -m pytest
 
 pytest: $(VENV)/dev.stamp

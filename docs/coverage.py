@@ -58,14 +58,14 @@ SECTIONS = (
         "gaps conclusion pointed",
         "The conclusion on Overview",
         "`calib.conclude`: how often it calls a model off (5 % of calibrated models by its level), and how "
-        "often it states a range or a class. The interval of a range may miss in 5 % of draws; of the guilty "
-        "classes 5 % may be named in error, a mean over draws; a range or a class of a tenth of the rows may "
-        "be off by more than `at_most` in 5 % of draws. The last column: single tests behind `--all` that "
-        "reject at 5 % although all of them together do not. Clusters have 50 rows and a correlation of 0.1. "
-        "The second table is about further columns that `calib metrics` compares unasked, of 12 groups each: "
-        "how often it names a group of a random column, which with patients is a property of each patient "
-        "while the patients are a column whose name says nothing; and how often it names the one group whose "
-        "confidence is too high by more points than elsewhere.",
+        "often it states a range or a class. The interval of a range may miss in 5 % of draws; on average "
+        "over draws, 5 % of the named classes may be named in error; a range or a class of a tenth of the "
+        "rows may be off by more than `at_most` in 5 % of draws. The last column: single tests behind "
+        "`--all` that reject at 5 % although all of them together do not. Clusters have 50 rows and a "
+        "correlation of 0.1. The second table is about further columns of 12 groups, which `calib metrics` "
+        "compares by itself: how often it names a group of a random column, and how often it names the one "
+        "group whose confidence is too high by more points than elsewhere. If there are patients, the "
+        "random column is a property of each patient, and the name of their own column says nothing.",
         0.5,
     ),
     (
@@ -89,12 +89,13 @@ SECTIONS = (
     (
         "dependence accused copied columns streams drifts",
         "Known and suspected dependence",
-        "Independent rows of files without a column, also of models that are not calibrated: how often calib "
-        "takes rows for copies, and how often it suspects that they belong together. Then rows that occur "
-        "three times, with the same digits or others. Then groups by a column whose name says nothing: a "
-        "confidence that is too high in every fifth group, or a perfect model whose rows of a group depend "
-        "on each other. Then a monitor of a perfect model that is given its patients every week, and of "
-        "days whose dates are a column, too high by a gap from day 60 of 120 on.",
+        "Independent rows of files without a column, also of models that are not calibrated: how often "
+        "calib takes rows for copies, and how often it suspects that they belong together. Then rows that "
+        "occur three times, with the same digits or others. Then groups by a column whose name says "
+        "nothing: a confidence that is too high in every fifth group, or a perfect model whose rows of a "
+        "group depend on each other. Then a monitor of a perfect model, which gets the patients as "
+        "clusters every week. Finally, scores that are too high by a gap from day 60 of 120 on, in a file "
+        "with a column of dates.",
         5.0,
     ),
     (
@@ -123,7 +124,7 @@ SECTIONS = (
         "`calib.decide` with targets of an event, promised with probability 90 %: how often any of them is "
         "missed, and how often a threshold is found. Then the intervals of `calib.decision_curve` and of the "
         "difference from noisier scores (`calib.answers.benefit_difference`), for independent rows and for "
-        "clusters of 5 rows. At last, how often `calib.gate` is red with five limits at the true numbers, "
+        "clusters of 5 rows. Finally, how often `calib.gate` is red with five limits at the true numbers, "
         "for all five together and if each had a gate of its own.",
         0.5,
     ),
@@ -132,20 +133,20 @@ SECTIONS = (
         "Answers at levels of a hierarchy",
         "`calib.coarsen`: how often the true accuracy of the answers at any of three levels is below the "
         "accuracy that is promised with probability 90 %, and the share of rows that are answered at the "
-        "finest level and at any. Scores are the true probabilities, too sure, or exchanged between two "
-        "species or two genera.",
+        "finest level and at any. Scores are the true probabilities, overconfident, or exchanged between "
+        "two species or two genera.",
         0.5,
     ),
     (
         "judges rates",
         "Judges",
-        '`calib.judge`: how often 95 % intervals hold the true rate of "pass", the agreement, kappa and AC1, '
-        "and how often what passes misses the accuracy of 85 % that is promised with probability 90 %. "
-        'Each draw has 3,000 new rows. Judges are right with the chance they state ("honest"), or lie about '
-        'it: "lenient" finds 40 % of the failures. "Labels saved" compares the squared width of the interval '
-        "with the interval of the labels alone; below 0 % the interval is wider, because a rare verdict has "
-        'few labels. Chosen rows are five times as likely to be labelled if the verdict is "fail", or the '
-        "confidence below 0.8.",
+        '`calib.judge`: how often 95 % intervals hold the true rate of "pass", the agreement, kappa and '
+        "AC1, and how often what passes misses the accuracy of 85 % that is promised with probability 90 "
+        '%. Each draw has 3,000 new rows. Judges are right with the chance they state ("honest") or with '
+        'another one: "lenient" finds 40 % of the failures. "Labels saved" compares the squared width of '
+        "the interval with the interval of the labels alone; below 0 % the interval is wider, because a "
+        "rare verdict has few labels. Chosen rows are five times as likely to be labelled if the verdict "
+        'is "fail", or the confidence below 0.8.',
         0.5,
     ),
     (

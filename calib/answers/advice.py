@@ -264,8 +264,8 @@ def recommend(
     The choice is recommended if one score improves distinguishably and the other does not become
     distinguishably worse (95 % intervals of both scores at once) on rows it was chosen and fitted without:
     the rows of each fold with the choice of the other folds, together with the rows of `confirm`. If the
-    effect on the rows of `confirm` differs distinguishably, they decide alone. So nothing is lost to the
-    number of candidates, and all rows count.
+    effect on the rows of `confirm` differs distinguishably, they decide alone. So the test needs no
+    correction for the number of candidates, and uses all rows.
 
     Nothing is recommended if fewer than `MIN_WRONG` rows are wrong, or right. Candidates that take long are
     ruled out after the first fold if a simpler one is better in both scores there.
@@ -430,7 +430,7 @@ def _counted(
     sample_weight: Values | None = None,
     cluster: Values | None = None,
 ) -> Rows:
-    """Return the evidence of (proba, y), or of what knows its outcomes; suspected clusters count, too."""
+    """Return the evidence of the calibration rows; suspected clusters count as clusters."""
     if y is None:
         predictions = known_rows(proba, None, sample_weight, cluster)
     else:

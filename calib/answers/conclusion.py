@@ -544,15 +544,15 @@ def conclude(
     n_bins : int
         Bins of the noise floors; ranges begin or end at edges of this number of equal-width bins.
     level : float in (0, 1)
-        1 minus the level of the combined test, and the chance at which the intervals of all ranges hold
+        1 minus the significance level of the combined test, and the coverage of the intervals of all ranges
         together.
     fdr : float in (0, 1)
-        False discovery rate of the guilty classes.
+        False discovery rate of `Conclusion.guilty`, the classes that are off.
     tolerance : float, optional
         Percentage points that any range may be off, such as 2, for ``.verdict``.
     n_resamples, random_state
-        Redraws of the noise floors, and of the tests of rows that belong together (0: without floors and
-        tests without bins), and their seed.
+        Redraws of the noise floors, and of the tests of rows that belong together (0: no floors, and no tests
+        without bins), and their seed.
 
     Notes
     -----

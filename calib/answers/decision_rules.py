@@ -330,7 +330,7 @@ def decide(
     alpha : float in (0, 1), default 0.1
         The guarantee misses with at most this probability.
     choices : int, default 1
-        Models, calibrators or accuracies among which these rows are to choose: alpha is divided among them.
+        Models, calibrators or accuracies that are compared on these rows: alpha is divided among them.
     sample_weight, cluster
         As for `calib.noise_floor`; the guarantee counts rows, so weights raise `InputError`.
     overlap : Overlap, optional

@@ -228,8 +228,8 @@ def gate(
     strict : bool, default False
         Whether undecided limits fail the gate as well.
     level : float in (0, 1), default 0.95
-        Coverage of all intervals together; of each 1 - (1 - level) / m for m limits (Bonferroni). If all
-        limits hold, the gate calls one of them broken with probability at most 1 - level.
+        Coverage of all intervals together; each interval has 1 - (1 - level) / m for m limits (Bonferroni).
+        If all limits hold, the gate calls one of them broken with probability at most 1 - level.
     n_bins, strategy
         As for `calib.metrics`.
     groups : str, (n,) array_like, or table or mapping of arrays by name, optional

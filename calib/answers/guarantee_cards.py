@@ -47,7 +47,7 @@ CHOSEN = (
 )
 
 #: A further assumption, which depends on the rule for equal scores (`ties`).
-CUTS = "Bins are cut at scores that no two rows share; no two calibration rows do."
+CUTS = "No two rows share the score at a cut between bins; no two calibration rows do."
 GROUPED_TIES = (
     "The theorems are stated for distinct scores. Here equal scores share a bin (ties='group'), so a bin may "
     "hold more than its share of rows, never fewer."

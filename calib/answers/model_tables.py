@@ -335,7 +335,7 @@ class ModelComparison(Drawn):
         """
         marks: dict[Mark, str] = {"better": "**{}**", "worse": "*{}*", "": "{}"}
         head, body = self._printed(decimals, marks, escape_markdown)
-        bold = ["Bold: better than the base. Italics: worse."] if self.models else []
+        bold = ["Bold: better than the base model. Italics: worse."] if self.models else []
         listed = "".join(f"- {escape_markdown(note)}\n" for note in [*bold, *self.notes()])
         return f"{markdown_table(head, body, n_names=1 + len(bold))}\n{listed}"
 

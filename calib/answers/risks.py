@@ -321,8 +321,8 @@ def calibration_by_centre(
     Debray et al. (2017), "A guide to systematic review and meta-analysis of prediction model performance":
     random effects of log O/E, in the large and slope, their variance by restricted maximum likelihood, the
     interval of the mean by Hartung & Knapp, at least as wide as without (Roever et al. 2015). The prediction
-    interval counts what is unknown of the variance, too (Nagashima, Noma & Furukawa 2019): with 5 to 15
-    centres, t intervals of the estimated variance contain only 81 to 94 of 100 new centres.
+    interval also allows for the error of the estimated variance (Nagashima, Noma & Furukawa 2019): with 5 to
+    15 centres, t intervals of the estimated variance contain only 81 to 94 of 100 new centres.
 
     Examples
     --------

@@ -55,7 +55,7 @@ SLICE_COLUMNS = {
     "smallest": ("Would show", "Difference that would be found in 80 of 100 such samples"),
     "rows_needed": (
         "Rows needed",
-        "Further rows of the group, others growing alike, that would show 5 points",
+        "Further rows of the group that would show 5 points, if all groups grow in proportion",
     ),
     "p": ("p", "Chance of such a difference if the group is off as much as all other rows"),
     "differs": ("Differs", "From all other rows, at the false discovery rate over all groups"),
@@ -94,7 +94,7 @@ class SliceTable(Drawn):
     smallest: NDArray[
         np.float64
     ]  #: (G,): Difference whose interval would exclude 0 in 80 of 100 such samples
-    rows_needed: NDArray[np.float64]  #: (G,): Further rows, others growing alike, until it is five points
+    rows_needed: NDArray[np.float64]  #: (G,): Further rows until it is five points, if all groups grow
     p: NDArray[np.float64]  #: (G,): Smallest alpha at which an interval of coverage 1 - alpha excludes 0
     #: (G,): By the procedure of Benjamini & Hochberg (1995) over all groups of all columns
     differs: NDArray[np.bool_]
@@ -222,12 +222,11 @@ def slices(
     -----
     A group is compared with all other rows, because a model that is off everywhere is off in each group, also
     in groups drawn at random. The interval of a difference combines the Clopper-Pearson intervals of the two
-    accuracies (with weights and clusters for the effective number of rows, Korn & Graubard 1998) as
-    estimates (Zou & Donner 2008), correlated (Zou 2007) if clusters
-    have rows on both sides. Its coverage is 1 - max(R, 1) fdr / G if R of G groups differ:
-    then it excludes 0 for these and for no others, and of the intervals of groups that differ a share `fdr`
-    misses (Benjamini & Yekutieli 2005). Groups of several columns overlap, which is harmless to the false
-    discovery rate if p-values are positively dependent (Benjamini & Yekutieli 2001).
+    accuracies (with weights and clusters for the effective number of rows, Korn & Graubard 1998) by MOVER
+    (Zou & Donner 2008; Zou 2007 if clusters have rows on both sides). Its coverage is 1 - max(R, 1) fdr / G
+    if R of G groups differ: then it excludes 0 for these and for no others, and of the intervals of groups
+    that differ a share `fdr` misses (Benjamini & Yekutieli 2005). Groups of several columns overlap, which is
+    harmless to the false discovery rate if p-values are positively dependent (Benjamini & Yekutieli 2001).
 
     Examples
     --------

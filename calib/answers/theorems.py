@@ -152,10 +152,11 @@ def error_bound(rates: Any, inside: int, mass: float, alpha: float) -> float:
 
 
 def largest_exponent(s: float, rates: Any, inside: int, n_steps: int | None = None) -> np.ndarray:
-    """Least concave function of p above log E exp(s |K / m - p|), K binomial(m, p), at some `rates`; or more.
+    """Bound the least concave function of p above log E exp(s |K / m - p|), K binomial(m, p), at `rates`.
 
-    On a grid of step d, d C / 2 is added, C = s + m e^(s/m) (e^(s/m) - 1) the largest slope of the logarithm:
-    so far it can be above a line between two points. With `n_steps` the grid is coarser, and d is the same.
+    The function is computed on a grid of step d. The bound adds d C / 2, with C = s + m e^(s/m) (e^(s/m) - 1)
+    the largest slope of the logarithm: between two points it is at most this far above their line. With
+    `n_steps` the grid is coarser, and d is the same.
     """
     rate = np.asarray(rates, dtype=np.float64)
     enough = min(max(_GRID // (inside + 1), _LEAST_STEPS), _MOST_STEPS)
@@ -200,7 +201,7 @@ def multinomial_bound(counts: Any, n_classes: int, *, alpha: float = 0.1) -> np.
     Parameters
     ----------
     counts : (m,) array_like of int
-        Rows of each vector of frequencies; 0 gives 2.
+        Rows of each vector of frequencies. Without rows the radius is 2.
     n_classes : int
         L.
     alpha : float in (0, 1)

@@ -170,7 +170,7 @@ def over_time(
     whole = claims.splits([-1], alpha)
     if not whole:
         raise InputError(
-            f"a change takes {MIN_ROWS} rows before and since a time; got {len(times):,} rows at "
+            f"a change is found with {MIN_ROWS} rows before and since a time; got {len(times):,} rows at "
             f"{len(np.unique(times)):,} different times"
         )
     labels = np.unique(claims.label).tolist()

@@ -77,7 +77,7 @@ class LabelShift(Result):
         how = "as given" if self.method == "known" else "as estimated"
         return (
             f"class shares, before and {how}: {shares}. {self.sentence} This assumes that only the shares "
-            "differ and rows of each class look alike."
+            "differ and rows of each class look as before."
         )
 
     def correct(self, proba: Scores) -> np.ndarray:

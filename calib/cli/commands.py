@@ -765,7 +765,7 @@ def benefit(options: Namespace) -> Output[BenefitData]:
     text = table_lines(table, float_format="{:.6f}".format)
     head = (
         f"net benefit per row, {100 * curve.level:g} % intervals; {curve.share:.1%} of rows have the event; "
-        "everyone: of acting always (never: 0); avoided: actions per row saved against acting always"
+        "everyone: of acting on every row (on none: 0); avoided: fewer actions per row than on every row"
     )
     numbers = rows_of(BenefitNumber, table)
     named = None if other is None else str(minus)
@@ -781,7 +781,7 @@ _SLICES_OF_EVENT = ("column", "group", "count", "accuracy", "confidence", "ratio
 def _if_clustered(
     evidence: Rows | SummedRows, cuts: Sequence[Cut], table: slice_tables.SliceTable
 ) -> Iterable[str]:
-    """Say which groups differ if rows that are suspected to belong together do, if these are others."""
+    """Say which groups differ if suspected rows belong together, unless they are the same groups."""
     if isinstance(evidence, SummedRows) or evidence.suspected is None:
         return
     then = slice_tables.slices_if_clustered(evidence, cuts, table.fdr)
@@ -947,7 +947,7 @@ def tables(options: Namespace) -> Output[TablesData | SweepData]:
         table.words(),
         "",
         *table_lines(table.texts()),
-        "*: better than the base; !: worse",
+        "*: better than the base model; !: worse",
         *table.notes(),
     ]
     if target is not None:

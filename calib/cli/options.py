@@ -177,7 +177,7 @@ def apply(add: Adder) -> None:
     _add_file(add)
     add("-o --output OUT", "output: .csv or .parquet, or -", required=True)
     add("--output-format", "default: by the ending of OUT, csv for -", choices=("csv", "parquet"))
-    shift = "correct for other class shares than in --calibration; assumes rows of each class look alike"
+    shift = "correct for other class shares than in --calibration, if rows of each class look as before"
     add("--label-shift", shift, choices=("em", "bbse"))
     add("--calibration FILE", "labelled rows with the class shares before the shift")
     add("--target-shares CLASS=X ...", "class shares of the new rows, if known", default=None)
@@ -227,7 +227,7 @@ def gate(add: Adder) -> None:
     _add_tolerance(add)
     add("--baseline FILE", "predictions of the last release; fail if the new ones are worse")
     add("--verdict COLUMN ...", "with --human: a judge's class", default=None)
-    add("--human COLUMN ...", "labels of people, blank if none: limit pass_rate", default=None)
+    add("--human COLUMN ...", "labels of people, blank if none, for the limit pass_rate", default=None)
     add("--strict", "exit with 1 also if a limit is undecided")
     add("--junit OUT.XML", "also write the checks as JUnit XML")
     add("--markdown OUT.MD", "also write the checks as a table in Markdown")
@@ -462,7 +462,7 @@ def watch(add: Adder) -> None:
     new = "for a new STATE: "
     add("--notion", f"{new}default top-label", choices=("top-label", "confidence", "class-wise"))
     add("--by COLUMN", f"{new}also look at each group of this column")
-    add("--tolerance X", f"{new}gap that counts as calibrated; default 0", type=float)
+    add("--tolerance X", f"{new}largest gap that counts as calibrated; default 0", type=float)
     add("--alpha", f"{new}chance of ever raising a false alarm; default 0.05", type=float)
     start = "for a new STATE or count: look for changes since these rows, not for miscalibration"
     add("--start FILE", start)
@@ -610,7 +610,7 @@ COMMANDS: dict[str, tuple[Callable[[Adder], None], ...]] = {
     "files_at_scale": (summarize, merge, sql),
     "schemas": (schema,),
 }
-#: Those of commands that print no JSON.
+#: The functions of commands that print no JSON.
 WITHOUT_JSON = (app, completion, schema)
 
 

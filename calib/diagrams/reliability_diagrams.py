@@ -451,7 +451,7 @@ def _class_labels(
 
 
 def _gap_bars(diagram: ReliabilityDiagram, panel: Panel, on: style.Properties) -> list[style.Properties]:
-    """Draw the signed gaps of each bin, for classes the sums of each sign, before a perfect model's."""
+    """Draw the gaps of each bin (of classes, the sum of each sign) over a perfect model's in grey."""
     bins, cells = diagram.pooled, diagram.cells
     perfect = diagram.perfect_gaps[0 if panel == "pooled" else 1]
     if panel == "pooled":

@@ -27,7 +27,7 @@ EXACT_ROWS = 2**16
 #: A number near which float64 holds whole units only.
 TO_UNITS = 1.5 * 2.0**52 / UNITS
 
-#: Most cells for each row or sum that is added for which all cells are counted; above, these are sorted.
+#: Up to this number of cells for each added row or sum all cells are counted; else the entries are sorted.
 DENSE = 4
 
 #: Sums over the rows of a cell besides their number: without weights, and with weights.

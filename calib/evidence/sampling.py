@@ -132,8 +132,8 @@ def draw_rows(
     hits the interval from the sum of the scores before it to the sum up to it (systematic sampling, Madow
     1949); scores that sum to more than 1 draw more than one class. Other claims come true if u is below their
     score, together as often as possible (Frechet and Hoeffding), so p-values err towards "not distinguishable
-    from noise". The numbers of a cluster depend on each other (`calib.evidence.clusters`), in each redraw by
-    as much as the clusters leave possible; claims are then laid out from the most to the least likely.
+    from noise". The numbers of a cluster are correlated (`calib.evidence.clusters`); each redraw draws a
+    correlation that agrees with the clusters. Claims are then ordered from the most to the least likely.
     """
     if problems.n_claims == 1 or several_true:
         return draw_claims([(problems, cells)], dependence)

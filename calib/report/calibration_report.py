@@ -116,7 +116,7 @@ class ReportInput:
     #: All models on these rows, to compare; empty if there is only one
     models: Mapping[str, tuple[BasePrediction | None, BasePrediction]] = field(default_factory=dict)
     recommendation: str = ""  #: The recommendation in one sentence; "" if nothing was asked
-    #: The calibrators, on the part of the rows that checks them, if others of these rows fitted them
+    #: If a part of these rows fitted the calibrators: the calibrators on the other part
     repair: ReportInput | None = None
 
     @cached_property

@@ -111,7 +111,7 @@ def summarize(
     workers : int or Engine, optional
         Number of threads, by default one per processor; or an engine of `calib.scale.engines`.
     progress : callable, optional
-        Called with the share of the rows that are done, and words.
+        Called with the share of the rows that are done, and a text about it.
     **columns
         Roles of columns, as for `calib.read`: label, score and the like.
 

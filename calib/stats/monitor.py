@@ -46,9 +46,9 @@ MOST_LOG, MOST_NAMED = 690.0, 5
 F = TypeVar("F", bound=Callable[..., Any])
 #: Where rows begin: a number or date if they have times, else the id of their batch.
 Begin = float | pd.Timestamp | str
-#: Characters that the id of a batch or a note has less than.
+#: The id of a batch, and a note, have fewer characters than this.
 LONGEST_LINE = 10_000
-#: Fewest distinct rows without times whose coming again is no coincidence.
+#: Fewest distinct rows without times whose repetition is no coincidence.
 LEAST_DISTINCT = 20
 #: Held while a monitor changes or is written: threads may share one.
 CHANGING = threading.RLock()
@@ -468,7 +468,7 @@ class Monitor(Drawn):
         earlier = ""
         if self.ended:
             last, spent = self.ended[-1], min(self.alpha_spent + self.alpha, 1.0)
-            before = "without an alarm" if last.since is None else f"after an alarm since {last.since}"
+            before = "without an alarm" if last.since is None else f"after the alarm since {last.since}"
             earlier = (
                 f"Count {len(self.ended) + 1} began {before}: {last.note}. The chance of a false alarm is at "
                 f"most {self.alpha:.3g} in this count, and {spent:.3g} in all counts together. "

@@ -61,7 +61,7 @@ class SmoothedCurve(Result):
     def distance_words(self) -> str:
         """ICI, E50 and E90 as a sentence without its full stop."""
         far = f"mean {self.ici:.4f} (ICI), median {self.e50:.4f} (E50), 90 % within {self.e90:.4f} (E90)"
-        return f"Distance of score and {self.smoother} curve: {far}; noise alone is above 0, too"
+        return f"Distance of score and {self.smoother} curve: {far}; noise alone also gives distances above 0"
 
     @property
     def _distance(self) -> np.ndarray:

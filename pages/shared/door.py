@@ -97,7 +97,7 @@ class Door:
             try:
                 message = await asyncio.wait_for(receive(), max(since + PATIENCE - time.monotonic(), 0.0))
             except TimeoutError:
-                nothing = f"The upload was ended: it brought nothing for {PATIENCE:.0f} seconds."
+                nothing = f"The upload was ended: no data came for {PATIENCE:.0f} seconds."
                 raise Refused(408, nothing) from None
             arrived = len(message.get("body", b""))
             seen, received = seen + arrived, received + arrived

@@ -39,7 +39,7 @@ from pages.shared.work import compute
 
 #: Calibration and evaluation rows of a model.
 Pair = tuple[BasePrediction | None, BasePrediction | Summary]
-#: Rooms that show calibrators: with an upload that names no calibration rows, on the half that checks them.
+#: Pages about calibrators. If a file names no calibration rows, they show the half that calib did not fit on.
 OF_CALIBRATORS = frozenset({"Repair", "Validity", "Decide", "Imbalance", "Simplex"})
 #: One line per upload, fit and error: sizes and durations, never names or contents.
 LOG = logging.getLogger("calib.app")

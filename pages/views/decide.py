@@ -185,7 +185,7 @@ def show_cost_matrix() -> None:
     ui.download(table, "action-costs")
     st.caption(
         f"On {data.evaluation.n_samples:,} rows, 95 % intervals. Each row gets the action with the smallest "
-        "expected cost by its scores. *Saved*: against the one action that would cost least for all rows."
+        "expected cost by its scores. *Saved*: compared with the one action that costs least for all rows."
     )
 
 

@@ -206,7 +206,7 @@ def show_centres() -> None:
         table=table.frame,
         alt=f"{TITLES[number]} in each centre, over all centres, and in a new centre",
     )
-    st.caption(f"95 % intervals; line: calibrated. A new centre needs {MIN_CENTRES} centres.")
+    st.caption(f"95 % intervals; line: calibrated. The range of a new centre takes {MIN_CENTRES} centres.")
     st.dataframe(table.texts(), hide_index=True)
     ui.download(table.frame(), "centres")
 

@@ -1,4 +1,4 @@
-"""Judge: is the one who judges right? True rates, what may pass without a person, and what to label next."""
+"""Judge: is the judge right? True rates, what may pass without a person, and which rows to label next."""
 
 from __future__ import annotations
 

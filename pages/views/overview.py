@@ -1,4 +1,4 @@
-"""Overview: for which predicted classes the confidence is off, what to do, and how sure each number is."""
+"""Overview: for which predicted classes the confidence is off, what to do, and all numbers with intervals."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ def show_without_bins(method: Method) -> None:
         + f"of {scored or 'confidence, one predicted class after the other'}"
         + "; z at the Brier score"
         + ("" if scored else "; SKCE at the whole vector")
-        + ". Outcomes are redrawn up to 20,000 distinct scores; beyond these, p comes from the limit."
+        + ". p is by redraws of the outcomes; above 20,000 distinct scores, by the limit for many rows."
     )
 
 

@@ -58,7 +58,7 @@ def show_card(card: GuaranteeCard) -> None:
     )
     st.caption(
         "Within: the largest distance from a calibrated value to an end of its bin's Clopper-Pearson "
-        "interval. The intervals hold at once for the same values as \u03b5\u2082, given these outcomes."
+        "interval. These intervals hold together, as \u03b5\u2082 does, but depend on the outcomes."
     )
     ui.download(table, "guarantee")
     ui.download(card.bins.frame(), "guarantee-bins", label="Every bin (CSV)")
@@ -95,7 +95,7 @@ epsilon = promises[0].epsilon if promises else 0.05
 st.markdown(
     validity_words({ui.literal(name): curve for name, curve in curves.items()}, epsilon, strong="**{}**")
     + (
-        f" The theorem promises at least {1 - alpha:.0%} at \u03b5\u2081 for new rows and exact frequencies, "
+        f" The theorem promises at least {1 - alpha:.0%} at \u03b5\u2081, for new rows and true frequencies, "
         "whatever the distribution."
         if promises
         else ""

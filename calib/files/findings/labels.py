@@ -22,7 +22,7 @@ ACCURACY_GAIN = 0.1
 STANDARD_ERRORS = 4.0
 #: A model is at chance within this number of standard errors of unrelated labels' accuracy.
 CHANCE_ERRORS = 3.0
-#: Least excess of mean confidence over accuracy at which a model at chance counts as sure.
+#: Least excess of mean confidence over accuracy at which a model at chance counts as confident.
 CONFIDENCE_GAP = 0.2
 #: Fewest labelled rows that say anything about order.
 MIN_ROWS = 30

@@ -117,7 +117,7 @@ def find_rows_together(raw: RawPredictions) -> Finding | None:
         message = (
             f"{suspected.rows} are right or wrong together, more than their scores explain. Rows count as "
             f"independent. If these belong together, {worth_of(cluster)}, and the fix counts them so{named}. "
-            "--independent says that they do not; scores are then off by what they share."
+            "--independent says that they do not; scores are then off in some of these groups of rows."
         )
     elif raw.ids is None:
         return None

@@ -121,8 +121,8 @@ def _show_calibrated(
     _show_change(applied, predictions)
     if by_position:
         st.warning(
-            "Columns are matched by position, because one of both names no classes: the first column is read "
-            f"as {ui.literal(names[0])}, the second as {ui.literal(names[1])}, and so on."
+            "Columns are matched by position, because the file or the calibrator names no classes: the first "
+            f"column is read as {ui.literal(names[0])}, the second as {ui.literal(names[1])}, and so on."
         )
     elif "vector" in predictions.has:
         st.caption("Columns are matched by the names of the classes.")

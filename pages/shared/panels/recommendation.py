@@ -133,7 +133,7 @@ def show_candidates(found: Recommendation, names: Mapping[str, str], in_full: Ma
     ui.table_to_tick(shown, "candidates", pick, most=11)
     ui.download(table, "recommendation")
     st.caption(
-        f"{ui.escaped(found.chosen)} Each interval holds alone. Tick a row to see its effect.".lstrip()
+        f"{ui.escaped(found.chosen)} Each interval holds on its own. Tick a row to see its effect.".lstrip()
     )
     for head, without in (("Stopped after the first fold", found.ruled_out), ("Left out", found.left_out)):
         reasons: dict[str, list[str]] = {}
