@@ -492,10 +492,12 @@ def _folded_variance(distance: np.ndarray) -> np.ndarray:
 
 def _l2_limits(evidence: Evidence, cells: BinStatistics, z: float) -> tuple[float, float, float, float]:
     problems = evidence.problems(cells.notion)
-    if isinstance(evidence, Rows) and not evidence.clusters.independent:
-        return _l2_limits_of_clusters(ClusterSquares.of(problems, cells, evidence.clusters), z)
     table = SquaredGaps.of(problems, cells)
     n, claims = cells.effective_samples, cells.n_claims
+    few, rate_of_few = (z**3 / n**2 / claims) ** 2, 4.0 * unseen(n, claims, z)
+    if isinstance(evidence, Rows) and not evidence.clusters.independent:
+        together = ClusterSquares.of(problems, cells, evidence.clusters)
+        return _l2_limits_of_clusters(together, table.degenerate + few, rate_of_few, z)
     share, gap, count, variance = table.share, table.gap, table.count, table.variance
     observed = float(np.sqrt(cells.share @ cells.gap**2))
     if not share.any():  # one row: nothing to compare it with
@@ -515,8 +517,8 @@ def _l2_limits(evidence: Evidence, cells: BinStatistics, z: float) -> tuple[floa
 
     def ends(between: float) -> tuple[float, float]:
         left = 1.0 - between
-        constant = table.degenerate * left**2 + (z**3 / n**2 / claims) ** 2
-        rate = 4.0 * linear / mean_square * left + 4.0 * unseen(n, claims, z)
+        constant = table.degenerate * left**2 + few
+        rate = 4.0 * linear / mean_square * left + rate_of_few
         third = bend * left**3, bend_rate * left**2
         return _explained(table.squared + between * table.between, z, (constant, rate, square), third)
 
@@ -524,10 +526,11 @@ def _l2_limits(evidence: Evidence, cells: BinStatistics, z: float) -> tuple[floa
     return observed, np.sqrt(max(table.squared, 0.0)), np.sqrt(min(lowers)), np.sqrt(max(uppers))
 
 
-def _l2_limits_of_clusters(table: ClusterSquares, z: float) -> tuple[float, float, float, float]:
-    degenerate = table.covariance(table)
-    rate = float(table.linear @ table.linear) / max(table.mean_square, 1e-300)
-    constant = degenerate + 1e-200  # its power 1.5 is above 0
+def _l2_limits_of_clusters(
+    table: ClusterSquares, least: float, rate_of_few: float, z: float
+) -> tuple[float, float, float, float]:
+    constant = max(table.covariance(table), least)  # of independent rows: few clusters may be all right
+    rate = float(table.linear @ table.linear) / max(table.mean_square, 1e-300) + rate_of_few
     variance = constant, rate, 0.0
     lower = _explained(table.squared, z, variance, (MAX_SKEWNESS * constant**1.5, 0.0))[0]
     upper = _explained(table.squared, z, variance, (0.0, 0.0))[1]
@@ -647,12 +650,10 @@ class ClusterSquares(Result):
         gap = sums / total
         squared = float(share @ ((sums**2 - np.bincount(cell, e * e)) / pairs))
         apart = e - gap[cell] * w
-        n_clusters = clusters.n_clusters
-        more = np.sqrt(clusters.variance_factor)  # one mean is taken off in each cell
-        noise = sparse.csr_array(
-            (more * np.sqrt(share / pairs)[cell] * apart, (group, cell)), shape=(n_clusters, n_cells)
-        )
-        linear = more * np.bincount(group, (2.0 * share * gap / total)[cell] * apart, n_clusters)
+        more = total / np.sqrt(pairs)  # one mean is taken off in each cell, of total^2 / square clusters
+        shape = (clusters.n_clusters, n_cells)
+        noise = sparse.csr_array(((more * np.sqrt(share / pairs))[cell] * apart, (group, cell)), shape=shape)
+        linear = np.bincount(group, (more * 2.0 * share * gap / total)[cell] * apart, shape[0])
         return cls(squared, float(share @ gap**2), linear, noise)
 
     def covariance(self, other: ClusterSquares) -> float:

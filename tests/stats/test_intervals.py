@@ -28,9 +28,10 @@ from benchmarks.populations import (
 from benchmarks.simulation import means
 from calib import ConfidencePrediction, InputError, Predictions, ece, error_interval, reduce_to_binary
 from calib.evidence.binning import bin_statistics
+from calib.evidence.clusters import Clusters
 from calib.evidence.rows import as_evidence
 from calib.stats.frequencies import binomial_deviation
-from calib.stats.intervals import SquaredGaps, jeffreys_limits, measure_interval
+from calib.stats.intervals import ClusterSquares, SquaredGaps, jeffreys_limits, measure_interval
 from tests import oracles
 
 
@@ -267,6 +268,34 @@ def test_few_clusters_widen_the_interval_of_the_accuracy_by_hand():
     cluster, proba = np.repeat(np.arange(5), 4), np.tile([0.9, 0.1], (20, 1))
     found = measure_interval(as_evidence(np.zeros(20, int), proba, None, cluster), "accuracy")
     assert found == pytest.approx((0.22753, 1.0), abs=1e-5)
+
+
+def test_clusters_that_are_all_right_are_no_proof_of_a_squared_error():
+    """30 right rows at 0.9 have no spread between clusters, but a calibrated model shows them in 4 %."""
+    found = error_interval(
+        np.ones(30, int), ConfidencePrediction(np.full(30, 0.9)), norm=2, cluster=np.arange(30) // 3
+    )
+    assert found.observed == pytest.approx(0.1)
+    assert found.lower == 0.0
+    assert found.upper > 0.1
+
+
+def test_squared_error_of_clusters_by_hand():
+    """Two cells of 2 and 3 clusters of one size: pairs of different clusters, n / (n - 1) for each mean."""
+    score, cluster = np.repeat([0.4, 0.9], [4, 6]), np.repeat(np.arange(5), 2)
+    y = np.array([1, 1, 0, 1, 1, 1, 1, 0, 0, 1])
+    problems = reduce_to_binary(y, ConfidencePrediction(score))
+    cells = bin_statistics(problems, n_bins=2)
+    table = ClusterSquares.of(problems, cells, Clusters.of(cluster, 10))
+    sums = [[1.2, 0.2], [0.2, -0.8, -0.8]]
+    squared, variance = 0.0, 0.0
+    for own, share in zip(sums, (0.4, 0.6), strict=True):
+        n, pairs = len(own), list(itertools.permutations(range(len(own)), 2))
+        squared += share * sum(own[g] * own[h] for g, h in pairs) / (4 * len(pairs))
+        away = np.sqrt(n / (n - 1)) * (np.array(own) - np.mean(own))
+        variance += sum(2 * (share * away[g] * away[h] / (4 * len(pairs))) ** 2 for g, h in pairs)
+    assert table.squared == pytest.approx(squared)
+    assert table.covariance(table) == pytest.approx(variance)
 
 
 def test_jeffreys_limits_are_quantiles_of_a_beta_distribution():
