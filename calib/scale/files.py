@@ -11,18 +11,31 @@ import numpy as np
 from calib.base.exceptions import CalibratorFileError, InputError
 from calib.base.outputs import write_whole
 from calib.base.version import __version__
-from calib.evidence.cell_sums import CELLS, MOST_BINS, PLAIN, WEIGHTED, CellSums
+from calib.evidence.cell_sums import CELLS, EDGES, MOST_BINS, PLAIN, WEIGHTED, CellSums
 from calib.evidence.sums import LOSSES
 from calib.files.readers.source import Limits, Source, open_source, whole
 from calib.files.saved.document import (
+    DATE,
     MAX_VALUES,
+    VERSION_NUMBER,
     memory_of_json,
     most_memory,
     read_document,
     today,
     write_document,
 )
-from calib.files.saved.fields import ANY, Array, Field, Listed, Record, choice, mismatch, naming_file, text
+from calib.files.saved.fields import (
+    ANY,
+    Array,
+    Field,
+    Listed,
+    Record,
+    choice,
+    free_text,
+    mismatch,
+    naming_file,
+    text,
+)
 from calib.files.saved.fields import whole as whole_number
 from calib.files.saved.members import EXPANSION, FREE_BYTES, tightened
 from calib.scale.batches import STREAMED
@@ -38,12 +51,14 @@ MOST_VALUES = 4 * MAX_VALUES
 LONGEST = 1_000
 MOST_PARTS = 1_000_000
 
-_TEXT = text(f"a text of at most {LONGEST} characters", lambda line: len(line) <= LONGEST)
+_TEXT = free_text(LONGEST)
 _DIGEST = text("16 hex digits", lambda line: len(line) == 16 and not set(line) - set("0123456789abcdef"))
 _GROUPS = Record({"column": _TEXT, "groups": Listed(_TEXT, most=MOST_GROUPS, distinct=True), "sums": ANY})
 #: The content of a file; `_cells` checks sums.
 _CONTENT = Record(
     {
+        "calib_version": VERSION_NUMBER,
+        "date": DATE,
         "source": _TEXT,
         "findings": Listed(_TEXT, most=MOST_PARTS),
         "parts": Listed(_DIGEST, most=MOST_PARTS),
@@ -58,7 +73,7 @@ _CONTENT = Record(
         "by": Listed(ANY),
     }
 )
-KEYS = ("format", "version", "calib_version", "date", *_CONTENT.fields, "checksum")
+KEYS = ("format", "version", *_CONTENT.fields, "checksum")
 
 
 def dumps(summary: Summary) -> bytes:
@@ -150,6 +165,14 @@ def _decoded(document: dict[str, Any]) -> Summary:
     if class_wise is not None:
         class_wise = _cells(class_wise, "class_wise", n_keys, n_rows * n_keys)
     losses = {name: (float(high), float(low)) for name, (high, low) in content["losses"].items()}
+    weight, means = top.total("weight"), {name: sum(pair) for name, pair in losses.items()}
+    right = weight[top.outcome == 1].sum() if content["kind"] != "binary" else means["accuracy"]
+    slack = 1e-6 * weight.sum()
+    most = {"brier": 2.0 * weight.sum(), "accuracy": weight.sum()}
+    if abs(right - means["accuracy"]) > slack or any(
+        not -slack <= mean <= most.get(name, np.inf) + slack for name, mean in means.items()
+    ):
+        raise mismatch("losses", "sums of losses that the rows can have", means)
     return Summary(
         content["kind"],
         names,
@@ -182,7 +205,10 @@ def _cells(raw: Any, where: str, n_keys: int, n_rows: int) -> CellSums:
     if int(count.sum()) != n_rows:
         raise mismatch(f"{where}.count", f"counts that sum to {n_rows:,}", int(count.sum()))
     high, low = (np.stack([values[name + end] for name in names]) for end in ("", "_low"))
-    most = high[2] if weighted else count
-    if (high[0] > most * (1.0 + 1e-9)).any() or (high[1] > high[0] * (1.0 + 1e-9) + 1e-9).any():
+    sums = CellSums(place, count, high, low)
+    weight, score, square = map(sums.total, ("weight", "score", "square"))
+    edges, slack = np.concatenate([[0.0], EDGES, [1.0]]), 1e-9 * weight
+    below, above = score - weight * edges[sums.cell], weight * edges[sums.cell + 1] - score
+    if any((part < -slack).any() for part in (below, above, score - square, slack - abs(low[0]))):
         raise CalibratorFileError(f"calibrator file: {where} holds sums that scores in [0, 1] cannot have")
-    return CellSums(place, count, high, low)
+    return sums

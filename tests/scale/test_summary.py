@@ -469,7 +469,32 @@ def unknown_key(document):
     document["run"] = "rm"
 
 
+def other_cell(content):
+    content["top"]["score"][0] *= 0.5
+
+
+def large_remainder(content):
+    content["top"]["score_low"][0] = 1.0
+
+
+def more_right(content):
+    content["losses"]["accuracy"][0] += 1.0
+
+
+def worse_loss(content):
+    content["losses"]["brier"][0] = 3.0 * content["rows"]["n_samples"]
+
+
+def no_version(content):
+    content["calib_version"] = 3
+
+
 TAMPERED = {
+    other_cell: "scores in \\[0, 1\\] cannot have",
+    large_remainder: "scores in \\[0, 1\\] cannot have",
+    more_right: "losses that the rows can have",
+    worse_loss: "losses that the rows can have",
+    no_version: "calib_version",
     more_rows: "counts that sum to",
     strange_place: "places below",
     large_sum: "scores in \\[0, 1\\] cannot have",
