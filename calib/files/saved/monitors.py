@@ -150,9 +150,10 @@ def _built(document: dict[str, Any]) -> Monitor:
         raise mismatch("levels", f"an object with some of {', '.join(sorted(allowed))}", levels)
     monitor.levels = {level: _level(raw, f"levels.{level}", sizes["B"]) for level, raw in levels.items()}
     for bounds in _START.decode(document["start"], "start", {"C": CELLS}):
-        if bounds["level"] not in allowed or (bounds["lower"] > bounds["upper"]).any():
-            raise mismatch("start", "lower and upper bounds of levels of the monitor", bounds["level"])
-        monitor.start[bounds["level"], bounds["name"]] = np.array([bounds["lower"], bounds["upper"]])
+        unit, ends = (bounds["level"], bounds["name"]), np.array([bounds["lower"], bounds["upper"]])
+        if unit[0] not in allowed or unit in monitor.start or (ends[0] > ends[1]).any():
+            raise mismatch("start", "lower and upper bounds of distinct units of the monitor", unit[0])
+        monitor.start[unit] = ends
     return monitor
 
 

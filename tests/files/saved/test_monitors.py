@@ -97,6 +97,14 @@ def test_a_file_with_a_wrong_value_is_refused(place, value):
         monitor_of(write_document(document))
 
 
+def test_bounds_of_one_unit_twice_are_refused():
+    document = json.loads(monitor_bytes(watched()))
+    document.pop("checksum")
+    document["start"].append(document["start"][0] | {"lower": document["start"][0]["upper"]})
+    with pytest.raises(CalibratorFileError, match="distinct units"):
+        monitor_of(write_document(document))
+
+
 def test_a_damaged_file_is_refused():
     data = monitor_bytes(watched())
     for damaged in (data[:-20], data.replace(b'"largest": ', b'"largest": 1'), b"", b"[]", b"\xff"):
