@@ -300,8 +300,11 @@ class BasePrediction:
 
     def take(self, rows: Any) -> Self:
         """Return the chosen rows (a slice, indices or a boolean mask), with all that belongs to them."""
-        rows = rows.to_numpy() if isinstance(rows, pd.Series) else rows
-        chosen = {name: array[rows] for name, array in self._arrays().items()}
+        rows = rows if isinstance(rows, (slice, list)) else np.asarray(rows)
+        try:
+            chosen = {name: array[rows] for name, array in self._arrays().items()}
+        except IndexError as error:
+            raise InputError(f"rows are chosen by a slice, indices or a mask; {error}") from None
         if not len(chosen[self.scored_by]):
             raise InputError("no rows were chosen; choose at least one")
         table = self.metadata
@@ -641,7 +644,7 @@ class ConfidencePrediction(BasePrediction):
                 "no answer equals an accepted one, ignoring case and blanks; grade the answers, and give "
                 "whether each is right"
             )
-        cluster = row if question is None else pd.factorize(pd.Series(question))[0][row]
+        cluster = row if question is None else pd.factorize(as_clusters(question, len(given)))[0][row]
         asked = pd.DataFrame({"question": cluster, "answer": said})
         alike = asked.groupby(["question", "answer"])["answer"].transform("size")
         share = (alike / asked.groupby("question")["answer"].transform("size")).to_numpy(dtype=np.float64)

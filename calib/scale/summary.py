@@ -99,6 +99,8 @@ class Summary(SummedRows):
         InputError
             If both cover the same part of the data, or differ in kind, classes, weights or groups.
         """
+        if not isinstance(other, Summary):
+            raise InputError(f"a summary is merged with another summary; got a {type(other).__name__}")
         shared = set(self.parts) & set(other.parts)
         if shared:
             raise InputError(

@@ -364,3 +364,18 @@ def test_columns_with_roles_are_those_that_have_one():
     pd.testing.assert_frame_equal(rows.columns_with_roles(), further[["id"]])
     assert rows.with_metadata(None).columns_with_roles() is None
     assert rows.with_metadata(further[["age"]]).columns_with_roles() is None
+
+
+@pytest.mark.parametrize("rows", [(0, 9), [0.5], "x", None, [True], {"a": 1}])
+def test_rows_are_chosen_by_numbers_or_a_mask(rows):
+    with pytest.raises(InputError, match="rows"):
+        Predictions(PROBA).take(rows)
+
+
+def test_a_tuple_chooses_rows():
+    assert Predictions(PROBA).take((2, 0)).proba.tolist() == PROBA[[2, 0]].tolist()
+
+
+def test_answers_without_a_question_are_refused():
+    with pytest.raises(InputError, match="no id in 1 of 2 rows"):
+        ConfidencePrediction.from_samples(["a", "b"], ["a", "b"], question=["q", None])
