@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from calib import InputError, Predictions, TopLabelPrediction
+from calib import ConfidencePrediction, InputError, Predictions, TopLabelPrediction
 from calib.data.matrices import highest
 from calib.data.predictions import as_predictions
 from calib.data.validation import as_labels, as_scores
