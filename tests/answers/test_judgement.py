@@ -336,3 +336,14 @@ def test_labels_of_one_half_only_divide_a_cell():
         human = np.full(400, "", dtype=object)
         human[labelled] = "pass"
         assert len(judge(np.full(400, "pass"), human, confidence).cells.n_rows) == n_cells
+
+
+def test_kappa_of_many_classes_is_not_drawn_towards_0():
+    """Of 8 classes and 40 labels; with 1/8 for each class, 3 of 8 intervals contained the truth."""
+    random, held = np.random.default_rng(0), 0
+    for _ in range(60):
+        truth = random.integers(0, 8, 1000)
+        verdict = np.where(random.random(1000) < 0.8, truth, random.integers(0, 8, 1000))
+        kappa = judge(verdict, np.where(np.arange(1000) < 40, truth.astype(float), np.nan)).kappa
+        held += kappa.lower <= 0.8 <= kappa.upper
+    assert held >= 45
