@@ -105,8 +105,11 @@ class DecisionCurve(Drawn):
 
     @property
     def standardised(self) -> np.ndarray:
-        """Net benefit over the share of events: 1 for a model that acts on all events and nothing else."""
-        return self.model / self.share
+        """Net benefit over the share of events: 1 for a model that acts on all events and nothing else.
+
+        NaN without events.
+        """
+        return self.model / (self.share or np.nan)
 
     @property
     def avoided(self) -> np.ndarray:

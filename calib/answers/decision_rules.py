@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypedDict, Unpack, overload
 
 import numpy as np
@@ -95,6 +95,8 @@ class DecisionRule(AcceptanceRule):
     """A rule that `decide` chose (see `AcceptanceRule`), with its effect on the rows it was chosen on."""
 
     effect: RuleEffect  #: Effect of the rule on the rows it was chosen on
+    #: (3, K) int64: Rows, accepted rows, and wrong ones among them, by class or group
+    counts: np.ndarray = field(repr=False)
     #: About how many rows would support the accuracy if the share of wrong rows stays; None if none would
     needed: int | None
     n_clusters: int | None = None  #: Clusters of the rows; None if rows are independent
@@ -166,11 +168,12 @@ class DecisionRule(AcceptanceRule):
         return _effect(rows, self.accept(rows.predictions, groups), cost)
 
     def frame(self) -> pd.DataFrame:
-        """Return the thresholds as a table, one row per class or group (one row, -1, for all classes)."""
-        if self.by == "group":
-            return pd.DataFrame({"group": self.groups, "threshold": self.thresholds})
-        label = np.arange(len(self.thresholds)) if self.by else np.array([-1])
-        return pd.DataFrame({"label": label, "threshold": self.thresholds})
+        """Return thresholds and counts of rows, one row per class or group (one row, -1, for all classes)."""
+        table = pd.DataFrame(self.counts.T, columns=["n_samples", "n_accepted", "n_wrong"])
+        table.insert(0, "threshold", self.thresholds)
+        label = table.index if self.by else -1
+        table.insert(0, *("group", self.groups) if self.by == "group" else ("label", label))
+        return table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -442,7 +445,7 @@ def _rule(
     else:
         thresholds = _for_cost(problems, asked.value)
     unpromised = used_words(overlap, problems) or (too_few(rows.n_clusters) if guarantee else None)
-    label, score, _ = rows.claims()
+    label, score, right = rows.claims()
     place = code[rows.counts] if code is not None else label if asked.by else np.zeros_like(label)
     taken = score >= thresholds[place]
     two = getattr(rows.predictions, "n_classes", 0) == 2 and bool(rows.labels.mean() < 0.5)
@@ -450,13 +453,16 @@ def _rule(
     if asked.of_event or two:
         missed = happened & taken & (label == 0)
         events = EventsAccepted(rows.n_samples, int(happened.sum()), int(missed.sum()))
+    n_named = len(asked.groups) or len(thresholds)
+    named = [place[part & (place < n_named)] for part in (np.ones_like(taken), taken, taken & ~right)]
     chosen = {
         **vars(asked),
-        "thresholds": thresholds[: len(asked.groups)] if asked.groups else thresholds,
+        "thresholds": thresholds[:n_named],
         "guarantee": None if unpromised else guarantee,
     }
     return DecisionRule(
         **chosen,
+        counts=np.array([np.bincount(places, minlength=n_named) for places in named]),
         effect=_effect(rows, taken, asked.value if asked.target == "cost" else None),
         needed=needed,
         n_clusters=rows.n_clusters,

@@ -182,7 +182,7 @@ class ThresholdSearch:
     ) -> int | None:
         """Return how many rows the most confident half, quarter, ... would need with this share wrong."""
         needed = []
-        parts = accepted[-1] / 2.0 ** np.arange(np.log2(max(accepted[-1] / MIN_SHOWN, 1.0)))
+        parts = accepted[-1] / 2.0 ** np.arange(np.log2(max(accepted[-1] / MIN_SHOWN, 2.0)))
         for at in np.searchsorted(accepted, parts).tolist():
             share = wrong[at] / accepted[at]
             if share >= self.risk:

@@ -653,12 +653,10 @@ def decide(options: Namespace) -> Output[DecideData | EventData | CostsData]:
     names = ["all classes"] if rule.by is None else list(rule.groups)
     if rule.by == "class":
         names = [class_names[code] for code in table["label"]]
-    width = max(map(len, names))
+    table.insert(0, options.by or "", names)
     lines = [*found.notes, rule.sentence, ""]
-    lines += [
-        f"{name:<{width}}  {'nothing accepted' if np.isinf(threshold) else f'{threshold:.6f}'}"
-        for name, threshold in zip(names, table["threshold"], strict=True)
-    ]
+    shown = table.drop(columns=["group", "label"], errors="ignore").replace(np.inf, np.nan)
+    lines += table_lines(shown, na_rep="nothing accepted")
     if options.output:
         if found.calibrator is None:
             raise InputError(

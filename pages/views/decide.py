@@ -33,6 +33,14 @@ FIRST_SENSITIVITY = 90.0
 WRONG, LOOK = 5.0, 1.0
 #: Classes in the matrix.
 MAX_CLASSES = 50
+#: Heads of the table of thresholds.
+BY_GROUP = {
+    "label": "Predicted class",
+    "threshold": "Accepts from",
+    "n_samples": "Rows",
+    "n_accepted": "Accepted",
+    "n_wrong": "Wrong",
+}
 
 
 def rules_for(value: float) -> dict[str, DecisionRule]:
@@ -214,11 +222,11 @@ def show_table() -> None:
     ui.download(table, "decisions")
     if by is not None:
         st.header("Thresholds of the classes" if by == "class" else f"Thresholds by {by}", anchor=False)
-        listed = rule.frame().rename(columns={"label": "Predicted class", "group": by})
+        listed = rule.frame().rename(columns=BY_GROUP | {"group": by})
         if by == "class":
             listed["Predicted class"] = list(names)
         st.dataframe(
-            listed.replace(np.inf, np.nan).style.format({"threshold": "{:.4f}"}),
+            listed.replace(np.inf, np.nan).style.format({"Accepts from": "{:.4f}"}),
             hide_index=True,
             placeholder="nothing accepted",
             height=min(420, 40 + 35 * len(listed)),

@@ -78,3 +78,9 @@ def test_intervals_hold_the_truth_in_95_of_100_draws():
     found = means(benefits(0.2, 300, 1), 80)
     assert found["coverage (95 %)"] >= 70 / 80
     assert found["difference, coverage (95 %)"] >= 70 / 80
+
+
+def test_without_events_there_is_no_standardised_benefit():
+    curve = decision_curve(np.zeros(20), np.linspace(0.1, 0.9, 20), thresholds=[0.5])
+    assert np.isnan(curve.standardised).all()
+    assert curve.frame()["model"].iloc[0] < 0.0

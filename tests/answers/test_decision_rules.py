@@ -401,7 +401,11 @@ def test_a_threshold_for_each_value_of_a_column(promise):
     assert accepted.sum() == rule.effect.n_accepted
     assert rule.evaluate(rows, groups=kind).n_wrong == rule.effect.n_wrong
     assert not rule.accept(rows, np.full(6000, "parcel")).any()
-    assert rule.frame()["group"].tolist() == ["invoice", "letter"]
+    table = rule.frame().set_index("group")
+    wrong = accepted & (rows.labels == 0)
+    for name in ("invoice", "letter"):
+        counts = (kind == name).sum(), accepted[kind == name].sum(), wrong[kind == name].sum()
+        assert tuple(table.loc[name, ["n_samples", "n_accepted", "n_wrong"]]) == counts
 
 
 def test_a_rule_by_group_says_what_it_needs():
@@ -484,3 +488,9 @@ def test_costs_of_each_row_go_with_rows_that_count():
     found = choose_actions(labels, event, costs, sample_weight=weight)
     same = choose_actions(labels[weight > 0], event[weight > 0], costs[weight > 0])
     assert found.cost == same.cost
+
+
+def test_few_rows_that_are_all_right_are_too_few_and_not_too_often_wrong():
+    for n in (1, 5, 9):
+        rule = decide(np.ones(n), ConfidencePrediction(np.full(n, 0.9)), accuracy=0.9)
+        assert 22 <= rule.needed <= 60  # 0.9 ** 22 is below 0.1

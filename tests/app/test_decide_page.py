@@ -90,7 +90,8 @@ def test_values_of_a_column_have_their_own_thresholds():
     table = app.dataframe[1].value
     assert table["site"].tolist() == ["north", "south"]
     rule = decide(rows, accuracy=0.8, by=rows.metadata["site"], choices=len(ACCURACIES))
-    assert table["threshold"].tolist() == pytest.approx(rule.thresholds.tolist())
+    assert table["Accepts from"].tolist() == pytest.approx(rule.thresholds.tolist())
+    assert table[["Rows", "Accepted", "Wrong"]].to_numpy().T.tolist() == rule.counts.tolist()
 
 
 def test_two_classes_have_targets_of_the_event_and_a_decision_curve():
