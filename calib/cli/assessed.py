@@ -87,6 +87,7 @@ def size_words(evidence: Rows | SummedRows) -> str:
     if isinstance(evidence, SummedRows):
         return f"summary of {n_rows} of {kind.title}"
     rows = evidence.predictions
+    n_rows = n_rows if rows.voted is None else f"{evidence.n_samples:,} votes"
     what = "" if "vector" in kind.has else f" of {kind.title}"
     what += f", {rows.n_classes:,} classes" if hasattr(rows, "n_classes") else ""
     if isinstance(rows, BinaryPrediction):
@@ -104,7 +105,8 @@ def size_words(evidence: Rows | SummedRows) -> str:
 def row_notes(evidence: Rows | SummedRows) -> list[str]:
     """Say how many independent rows of equal weight the rows are worth, if they are worth fewer."""
     notes = []
-    if evidence.is_weighted:
+    voted = isinstance(evidence, Rows) and evidence.predictions.voted is not None
+    if evidence.is_weighted and not voted:  # votes about a row share its weight
         notes.append(effective_words(evidence.effective_samples, evidence.n_samples))
     if isinstance(evidence, Rows) and (worth := dependence_words(evidence.predictions)):
         notes.append(worth)

@@ -86,8 +86,9 @@ def dependence_words(rows: Any) -> str:
         size = f"{rows.n_samples:,} votes about {len(pd.unique(rows.voted)):,} rows"
         meant = "errors are against their distribution, accuracy is the share of votes that agree"
         words.append(f"{size}: {meant}")
-    if not Rows(rows).clusters.independent:
-        words.append(f"{effective_sample(rows).words}{_cluster_words(rows)}")
+    found = None if Rows(rows).clusters.independent else effective_sample(rows)
+    if found is not None and (rows.voted is None or found.effective < found.n_rows):
+        words.append(f"{found.words}{_cluster_words(rows)}")
     return "; ".join(words)
 
 
