@@ -650,13 +650,10 @@ def decide(options: Namespace) -> Output[DecideData | EventData | CostsData]:
             content = dumps(rule.carried_by(found.calibrator), class_names=class_names)
             lines.append(deliver(options.output, content))
         return Output("\n".join(lines), EventData(str(options.file), rule, rule.counts))
-    names = ["all classes"] if rule.by is None else list(rule.groups)
-    if rule.by == "class":
-        names = [class_names[code] for code in table["label"]]
+    names = {"class": class_names, "group": rule.groups}.get(rule.by or "", ["all classes"])
+    table = table.iloc[:, 1:].replace(np.inf, np.nan)
     table.insert(0, options.by or "", names)
-    lines = [*found.notes, rule.sentence, ""]
-    shown = table.drop(columns=["group", "label"], errors="ignore").replace(np.inf, np.nan)
-    lines += table_lines(shown, na_rep="nothing accepted")
+    lines = [*found.notes, rule.sentence, "", *table_lines(table, na_rep="nothing accepted")]
     if options.output:
         if found.calibrator is None:
             raise InputError(

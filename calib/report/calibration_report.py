@@ -295,7 +295,7 @@ def coverage_words(about: ReportInput) -> str:
     evidence, words = about.evidence, ""
     if isinstance(evidence, SummedRows):
         words = f" This report is made from a summary. {needs_rows('The AUC')}"
-    if evidence.is_weighted:
+    if evidence.is_weighted and getattr(about.evaluation, "voted", None) is None:
         words += f" Rows are {effective_words(evidence.effective_samples, evidence.n_samples)}."
     if worth := dependence_words(about.evaluation):
         words += f" {worth[0].upper()}{worth[1:]}."

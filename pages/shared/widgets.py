@@ -146,7 +146,9 @@ def show_dataset(data: session.Dataset | None) -> None:
         )
         link_to_data()
     evaluation = data.evaluation
-    rows = f"{evaluation.n_samples:,} evaluation rows{'' if data.has_rows else ' in a summary'}, "
+    voted = getattr(evaluation, "voted", None) is not None
+    rows = f"{evaluation.n_samples:,} {'votes' if voted else 'evaluation rows'}"
+    rows += ", " if data.has_rows else " in a summary, "
     if data.event is not None:
         rows += f"P(Y = 1) of class {literal(data.event)}"
     elif data.kind.scored:
@@ -159,7 +161,7 @@ def show_dataset(data: session.Dataset | None) -> None:
         rows += f", {evaluation.coverage:.1%} of the rows answered"
     if data.calibration is not None:
         rows += f", {data.calibration.n_samples:,} calibration rows"
-    if data.evidence.is_weighted:
+    if data.evidence.is_weighted and not voted:
         rows += f"; every number is {effective_words(data.evidence.effective_samples, evaluation.n_samples)}"
     if worth := results.ask(dependence_words, evaluation):
         rows += f"; {escaped(worth)}"

@@ -89,7 +89,8 @@ def show_dependence(suspected: IfClustered | None) -> None:
     """Ask about rows that a test shows to be alike; offer to undo clusters that are used."""
     evidence = data.evidence
     if suspected is None:
-        if isinstance(evidence, Rows) and evidence.is_declared and not evidence.clusters.independent:
+        held = isinstance(evidence, Rows) and evidence.is_declared and not evidence.clusters.independent
+        if held and evidence.predictions.voted is None:
             st.button("Undo clusters: each row stands alone", on_click=stand_alone, type="tertiary")
         return
     st.markdown(ui.escaped(suspected.words()))

@@ -966,3 +966,14 @@ def test_gate_takes_the_names_that_metrics_prints(tmp_path):
     file = tmp_path / "p.csv"
     file.write_text("confidence,correct\n" + "0.8,1\n0.8,1\n0.8,0\n" * 100)
     assert main(["gate", str(file), "--max", "conf-ECE=0.5", "--resamples", "0"]) == 0
+
+
+def test_votes_about_rows_are_no_clusters_of_rows(tmp_path, capsys):
+    """60 games of which 20 are ties: 80 votes; nothing says that they are worth other rows."""
+    table = pd.DataFrame({"probability": np.linspace(0.2, 0.8, 60), "outcome": np.tile([0.0, 0.5, 1.0], 20)})
+    table.to_csv(tmp_path / "games.csv", index=False)
+    main(["metrics", str(tmp_path / "games.csv"), "--votes", "outcome"])
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("80 votes, P(Y = 1)")
+    assert "80 votes about 60 rows" in first
+    assert "worth" not in first
