@@ -309,18 +309,18 @@ def as_clusters(cluster: Values, n_samples: int) -> np.ndarray:
         # pandas 2.2 refuses NaN for whole numbers, though none is missing.
         missing_as: dict[str, Any] = {"na_value": np.nan} if given.hasnans else {}
         values = given.to_numpy(dtype=object if given.dtype.kind not in "biufmM" else None, **missing_as)
-        texts = values.astype(str).astype(object) if values.dtype == object else values
-    missing = pd.isna(values) | (texts == "") if values.dtype == object else pd.isna(values)
+        missing = pd.isna(values)
+        if values.dtype == object:
+            texts = values.astype(str).astype(object)
+            missing |= texts == ""
+            values = values if are_whole(values) else pd.util.hash_array(texts)
     if missing.any():
         raise InputError(
             f"cluster has no id in {int(missing.sum()):,} of {n_samples:,} rows; the first is row "
             f"{int(missing.argmax())}. Give each of these rows an id of its own if it belongs to no other, "
             "or leave it out"
         )
-    if values.dtype == object:
-        with refuse_unequal("cluster"):
-            values = values if are_whole(values) else pd.util.hash_array(texts)
-    elif values.dtype.kind == "f":
+    if values.dtype.kind == "f":
         values = values.astype(np.float64)
         broken = (values != np.round(values)) | (abs(values) >= 2**63)
         if broken.any():

@@ -12,8 +12,6 @@ from calib.data.validation import as_weights
 
 Number = TypeVar("Number", float, np.ndarray)
 
-#: Least weight above 0 over the largest: squares of shares stay above 0.
-LEAST_SHARE = 1e-100
 _ONE = np.float64(1.0).tobytes()
 
 
@@ -31,8 +29,8 @@ def row_weights(sample_weight: ArrayLike | None, n_samples: int) -> RowWeights:
     weights = as_weights(sample_weight, n_samples)
     counts = weights > 0.0
     weights = weights[counts]
-    if weights.min() < LEAST_SHARE * weights.max():
-        raise InputError(f"sample_weight must not differ by more than {1 / LEAST_SHARE:g} times")
+    if weights.min() < 1e-100 * weights.max():  # whose square would be 0
+        raise InputError("sample_weight must not differ by more than 1e+100 times")
     chosen = everything if len(weights) == n_samples else counts
     if weights.min() == weights.max():
         return RowWeights(chosen, equal_weights(len(weights)), False)

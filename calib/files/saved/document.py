@@ -59,7 +59,6 @@ FREE_MEMORY = 48 << 20
 #: Bytes of memory for an object, a list, a key and a value of JSON; a text has 48 more for its quotes.
 SIGN_BYTES = {b"{": 64, b"[": 88, b":": 250, b",": 32}
 
-
 #: Longest class name in a file, in characters.
 MAX_NAME = 1_000
 #: Most fixes a file records.

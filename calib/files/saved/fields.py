@@ -317,10 +317,12 @@ class Record:
         return closed_schema({name: field.schema for name, field in self.fields.items()}, self.later)
 
     def encode(self, value: Any) -> dict[str, Any]:
+        held = {name: getattr(value, name) for name in self.fields}
+        default = {name: (type(value), value) for name, value in self.later.items()}
         return {
-            name: field.encode(getattr(value, name))
+            name: field.encode(held[name])
             for name, field in self.fields.items()
-            if name not in self.later or not _is_same(getattr(value, name), self.later[name])
+            if default.get(name) != (type(held[name]), held[name])
         }
 
     def decode(self, value: Any, where: str, sizes: Sizes) -> Any:
@@ -333,10 +335,6 @@ class Record:
             for name, field in self.fields.items()
         }
         return self.make(**found)
-
-
-def _is_same(value: Any, default: Any) -> bool:
-    return type(value) is type(default) and value == default
 
 
 def _bounds(low: float, high: float) -> dict[str, Any]:

@@ -343,14 +343,13 @@ def _column_of(values: np.ndarray, dtype: str, name: str) -> Column:
             values = values[codes]
         return pd.Series(values, dtype=kind)
     wanted = np.dtype(dtype)
-    if values.dtype.kind not in ("f" if wanted.kind == "f" else "iu" if values.ndim == 1 else "fiu"):
-        raise mismatch(f"column {name[:60]!r}", f"numbers of type {dtype}", str(values.dtype))
+    kinds = "f" if wanted.kind == "f" else "iu" if values.ndim == 1 else "fiu"
     stored = np.dtype(np.int64) if wanted.kind in "mM" else wanted
     with np.errstate(over="ignore", invalid="ignore"):
-        array = np.ascontiguousarray(values.astype(stored, copy=False))
-    if not np.array_equal(array, values, equal_nan=True):
-        raise mismatch(f"column {name[:60]!r}", f"numbers of type {dtype}", "other numbers")
-    return frozen(array.view(wanted))
+        array = values.astype(stored, copy=False) if values.dtype.kind in kinds else None
+    if array is None or not np.array_equal(array, values, equal_nan=True):
+        raise mismatch(f"column {name[:60]!r}", f"numbers of type {dtype}", str(values.dtype))
+    return frozen(np.ascontiguousarray(array).view(wanted))
 
 
 def _word(value: Any) -> str:

@@ -407,18 +407,12 @@ def _binary_states(
     return calibrators
 
 
-def _encoded_states(calibrators: Sequence[Any]) -> list[Values | None]:
-    return [
-        None if binary is None else layout_of(binary, _BINARY).encode_state(binary) for binary in calibrators
-    ]
-
-
 #: States of binary calibrators, which `_check_reduction` checks.
 _STATES = Scalar(
     "a list of states",
     lambda value: isinstance(value, list) and bool(value),
     {"type": "array", "items": {"$ref": "#/$defs/binary_state"}},
-    _encoded_states,
+    lambda states: [each and layout_of(each, _BINARY).encode_state(each) for each in states],
 )
 
 
