@@ -130,3 +130,11 @@ def test_a_line_that_is_not_determined_has_infinite_limits_in_clusters():
 def test_options_that_are_no_numbers_are_refused(call, value):
     with pytest.raises(InputError):
         call(value)
+
+
+def test_folds_are_of_predictions_and_refuse_what_cannot_be_compared():
+    rows = calib.Predictions(np.column_stack([1 - EVENT, EVENT]), HAPPENED)
+    with pytest.raises(InputError, match="got a ndarray"):
+        calib.fold_errors(EVENT, fold=PAIR)
+    with pytest.raises(InputError, match="fold must be"):
+        calib.fold_errors(rows, fold=[{}] * N)
