@@ -132,15 +132,10 @@ def accuracy_of(raw: RawPredictions) -> float:
     codes = raw.codes if raw.n_classes > 1 or "vector" not in raw.has else None
     if codes is None or raw.labels is None or not (codes >= 0).any():
         return float("nan")
-    counts = codes >= 0
-    if "classes" not in raw.has:
-        right = codes == 1
-    elif "event" in raw.has:
-        right = (raw.proba[:, 0] > 0.5) == codes
-    else:
-        right = raw.top[0] == codes
-        counts = ~raw.abstained & ~missing_cells(raw.labels)
-    return float(right[counts].mean()) if counts.any() else float("nan")
+    predicted, counts = raw.top[0], ~raw.abstained & ~missing_cells(raw.labels)
+    if predicted is None:
+        predicted, counts = (raw.proba[:, 0] > 0.5) | ("event" not in raw.has), codes >= 0
+    return float((predicted == codes)[counts].mean()) if counts.any() else float("nan")
 
 
 def confidences(raw: RawPredictions) -> np.ndarray:

@@ -16,16 +16,7 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.data.kinds import KINDS
 from calib.data.matrices import highest, row_sums, softmax_rows
-from calib.data.predictions import (
-    BasePrediction,
-    BinaryPrediction,
-    ConfidencePrediction,
-    MultilabelPrediction,
-    Predictions,
-    TopKPrediction,
-    TopLabelPrediction,
-    assessed_as_stated,
-)
+from calib.data.predictions import BasePrediction, ConfidencePrediction, Predictions, assessed_as_stated
 from calib.data.splits import FOLD, ID
 from calib.data.times import blocks_of, column_of_block
 from calib.data.validation import as_labels
@@ -326,32 +317,27 @@ class RawPredictions:
             "sample_weight": self.weight,
             "cluster": self.cluster,
         }
-        labels, scale, vectors = (
-            self._checked_labels(),
-            self.scale_of(self.proba, scores),
-            "vector" in self.has,
-        )
+        labels, vectors = self._checked_labels(), "vector" in self.has
+        scale = self.scale_of(self.proba, scores)
         if vectors and scale == "logits":
             return Predictions.from_logits(self.proba, labels, names, **further)
         values = probabilities_on(self.proba, scale, vectors=vectors)
         if not vectors and is_within(values) and is_outside(values):
             values = values.clip(0.0, 1.0)
-        if vectors:
-            return Predictions(values, labels, names, **further)
-        if "every label" in self.has:
-            return MultilabelPrediction(values, labels, names, **further)
-        score, further["coverage"] = values[:, 0], coverage
-        if "classes" not in self.has:
-            return ConfidencePrediction(score, labels, **further)
-        if "event" in self.has:
-            return BinaryPrediction(score, labels, names, **further)
-        codes = self._coded(np.asarray(self.answers).ravel())
-        if "ranks" not in self.has:
-            return TopLabelPrediction(codes, score, labels, names, **further)
-        if (codes < 0).any():
+        make: Any = KINDS[self.kind].type
+        if "scores" in self.has:
+            return make(values, labels, names, **further)
+        further["coverage"] = coverage
+        if "classes" in self.has:
+            further["class_names"] = names
+        if "one score" in self.has:
+            return make(values[:, 0], labels, **further)
+        answers = np.asarray(self.answers)
+        codes = self._coded(answers.ravel())
+        if "ranks" in self.has and (codes < 0).any():
             row = int((codes < 0).argmax()) // self.n_classes
             raise InputError(f"row {row} lists an empty class; give {self.n_classes} classes in every row")
-        return TopKPrediction(codes.reshape(values.shape), values, labels, names, **further)
+        return make(codes.reshape(answers.shape), values.reshape(answers.shape), labels, **further)
 
     def check_columns(self) -> None:
         """Refuse columns whose roles are open, and predicted classes that do not match the labels."""
@@ -450,7 +436,7 @@ def raw_of_predictions(rows: Any) -> RawPredictions:
     if labels is not None:
         labels = words[labels] if "classes" in rows.has else labels.astype(np.float64)
     if "predicted class" in rows.has:
-        further["answers"] = words[rows.ranked if isinstance(rows, TopKPrediction) else rows.label]
+        further["answers"] = words[getattr(rows, rows.class_field)]
     scores = getattr(rows, rows.scored_by)
     return RawPredictions(scores if scores.ndim == 2 else scores[:, None], labels, names, **further)
 
