@@ -18,6 +18,7 @@ from calib.evidence.sums import SummedRows
 from calib.files.findings.examination import examine
 from calib.files.findings.labels import shuffled_words
 from calib.files.readers.arrow import is_text, table_of_batch
+from calib.files.readers.raw_predictions import divide
 from calib.scale.batches import SAMPLE, BatchReader, check_streamed, decide, placed_fault, read_batches
 from calib.scale.engines import Engine, Found, Threads
 from calib.scale.files import dumps, load
@@ -159,13 +160,15 @@ def _sum_part(
     for row, batch, rows in read_batches(batches, reader, part.name, part.first, drop=drop):
         total.merge(sums_of(rows, reader.kind, class_wise=class_wise, by=reader.by))
         found += [(fault.code, placed_fault(part.name, fault, row)) for fault in rows.faults]
-        found += _examined(batch, part.name, row)
+        found += _examined(batch, reader, part.name, row)
     if total.n_samples and "labels_shuffled" not in dict(found):
         found += _shuffled(total.summary(), part.name)
     return total, found
 
 
-def _examined(batch: pa.RecordBatch, where: str, first: int = 0) -> list[tuple[str, str]]:
+def _examined(
+    batch: pa.RecordBatch, reader: BatchReader, where: str, first: int = 0
+) -> list[tuple[str, str]]:
     """Return the findings of the rows that are examined; the batch begins with row `first` of the file."""
     start = -first % EVERY
     if start >= batch.num_rows:
@@ -174,8 +177,9 @@ def _examined(batch: pa.RecordBatch, where: str, first: int = 0) -> list[tuple[s
     some, first = batch.slice(start, EXAMINED), first + start
     which = f"{some.num_rows:,} rows" + (f" from row {first:,}" if first else "")
     which = which if first else f"the first {which}"
-    lines = []
-    for found in examine(table_of_batch(some)).findings:
+    parts = divide(table_of_batch(some), reader.roles).values()
+    lines, counted = [], [raw for raw in parts if raw.n_samples]
+    for found in examine(counted[-1]).findings if counted else ():  # the last part is "evaluation"
         if found.code in OF_SOME_ROWS:
             row = first + (int(found.rows[0]) if len(found.rows) else 0)
             lines.append((found.code, f"{where}, row {row}, of {which}: {found.message} ({found.code})"))
@@ -240,7 +244,7 @@ def summarize_spark(frame: Any, *, class_wise: bool = False, **options: Any) -> 
         raise InputError("no row can be used: all are of another part, or without an answer")
     summaries = [load(bytes(part["sums"])) for part in parts]
     digests = sorted(part for summary in summaries for part in summary.parts)
-    found = tuple(line for _, line in _examined(first[0], "the data frame"))
+    found = tuple(line for _, line in _examined(first[0], reader, "the data frame"))
     return Summary.of(combined(summaries), tuple(digests), found, "a Spark data frame")
 
 
