@@ -24,7 +24,7 @@ from calib.data.predictions import ConfidencePrediction, Scores, Values, score_m
 from calib.data.validation import check_alpha, check_share, plain
 from calib.evidence.rows import Source, scores_and_next, single_rows
 
-#: Between the names of a path such as "Felidae;Felis;Felis catus", the coarsest first.
+#: Separates the names in a path such as "Felidae;Felis;Felis catus", the coarsest name first.
 SEPARATOR = ";"
 #: Columns of `Coarsening` by level.
 COLUMNS = ("n_groups", "n_answered", "n_wrong", "right", "lower", "upper")

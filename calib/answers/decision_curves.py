@@ -32,7 +32,7 @@ class RiskCoverage(Drawn):
     #: (m,) float64: Share of wrong predictions among the accepted rows, or among their weight
     risk: np.ndarray
     n_samples: int  #: Rows
-    #: Area under the curve (Geifman & El-Yaniv 2017): mean risk of the n most confident rows, over n
+    #: Area under the curve (Geifman & El-Yaniv 2017): mean, over n, of the risk of the n most confident rows
     aurc: float
 
     def frame(self) -> pd.DataFrame:

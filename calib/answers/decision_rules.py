@@ -29,7 +29,7 @@ from calib.data.predictions import BinaryPrediction, Scores, Values
 from calib.data.validation import as_groups, check_alpha, check_choice, check_count, check_not_negative
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.clusters import Clusters, too_few
-from calib.evidence.rows import Evidence, Rows, Source, column_of, scores_and_next, single_rows
+from calib.evidence.rows import Evidence, Rows, Source, named_column, scores_and_next, single_rows
 from calib.stats.intervals import binomial_limits, share_of_rows, worth_of_rows
 
 #: Thresholds on P(Y = 1) that are tested.
@@ -393,7 +393,7 @@ def decide(
             "give one target: accuracy, reviews or cost, or for P(Y = 1) any of sensitivity, precision and "
             f"false_positive_rate; got {', '.join([*given, *targets]) or 'none'}"
         )
-    by = by if isinstance(by, str) and by == "class" else column_of(by, y_true, scores)
+    by = by if isinstance(by, str) and by == "class" else named_column(by, y_true, scores)
     alpha = check_alpha(alpha) / check_count(choices, "choices", 1)
     as_given = single_rows(y_true, scores, sample_weight, cluster, "A rule of acceptance")
     if targets:

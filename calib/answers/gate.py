@@ -30,7 +30,7 @@ from calib.data.predictions import Scores, Values
 from calib.data.several_models import rows_shared_by_id
 from calib.data.validation import as_groups, check_level, numbered
 from calib.evidence.row_scores import row_values
-from calib.evidence.rows import Evidence, Known, Rows, Source, as_evidence, as_pair, column_of
+from calib.evidence.rows import Evidence, Known, Rows, Source, as_evidence, as_pair, named_column
 from calib.evidence.sums import SummedRows
 from calib.stats.bootstrap import paired_intervals_of
 from calib.stats.differences import paired_difference
@@ -272,7 +272,7 @@ def gate(
         if not isinstance(limit, Real) or not math.isfinite(limit):
             raise InputError(f"the limit of {name} must be a finite number; got {limit!r}")
     if not (isinstance(groups, str) and groups == "class"):
-        groups = column_of(groups, y_true, scores)
+        groups = named_column(groups, y_true, scores)
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
     strategy = strategy or evidence.strategy
     bins: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy}

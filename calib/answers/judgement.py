@@ -142,7 +142,7 @@ class Judgement(Drawn):
     n_labelled: int  #: Rows that people labelled
     #: How rows were chosen to be labelled, as given or as verdict and confidence of labelled rows show
     chosen_by: ChosenBy
-    main: str  #: Class that the plan is about: the one that means pass, else the most frequent verdict
+    main: str  #: Class that the plan is about: the class for pass, else the most frequent verdict
     rates: ClassRates = field(repr=False)  #: True rates and agreement by class
     cells: JudgeCells = field(repr=False)  #: Agreement by verdict and range of confidence
     agreement: Estimated  #: Share of all verdicts that people agree with
@@ -188,7 +188,7 @@ class Judgement(Drawn):
         said += [f"Truly {', '.join(truly)}.", f"{'; '.join(right)}.", labelled]
         if unseen := float(self.cells.share[self.cells.n_labels == 0].sum()):
             said.append(
-                f"No row is labelled in cells with {unseen:.1%} of the rows; the intervals allow anything "
+                f"No row is labelled in cells with {unseen:.1%} of the rows; the intervals allow any rate "
                 "there."
             )
         return " ".join(said)

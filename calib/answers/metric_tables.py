@@ -71,7 +71,7 @@ class Metrics(Result):
     method: str  #: Name shown in tables
     n_samples: int  #: Rows assessed
     n_bins: int  #: Equal-width bins used if `strategy` asks for them
-    #: "uniform"; for histogram-binned scores and few stated values "discrete", or `PerClass` by class
+    #: "uniform"; for histogram-binned scores and scores with few values "discrete", or `PerClass` by class
     strategy: Strategy
     values: Mapping[str, float | None]  #: mapping of str to float or None: The numbers by key
     #: Number of distinct (predicted class, confidence) pairs; None for a summary
@@ -165,7 +165,7 @@ def _sum_to_one(rows: BasePrediction) -> bool:
 def how_assessed(n_bins: int, kind: Kind | str = "vectors") -> str:
     """Say in which bins the methods of a table are assessed; `strategy_for` of each calibrator decides."""
     words = (
-        "Histogram-binned scores and few stated values are assessed at each value, other scores in "
+        "Histogram-binned scores and scores with few values are assessed at each value, other scores in "
         f"{n_bins} equal-width bins (Remark 1 of the paper)"
     )
     if lacks(kind, "notion:top-label") is not None:
@@ -433,7 +433,7 @@ def cross_calibrate(
 
 def _divided(rows: BasePrediction, fold: Values | None) -> tuple[BasePrediction, list[str], np.ndarray]:
     if not isinstance(rows, BasePrediction):
-        raise InputError(f"folds are of labelled predictions; got a {type(rows).__name__}")
+        raise InputError(f"folds need labelled predictions; got a {type(rows).__name__}")
     values = column_of(rows, FOLD) if fold is None else fold
     if values is None:
         raise InputError("the rows name no folds; pass fold=, or read them with a column 'fold'")

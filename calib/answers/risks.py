@@ -21,7 +21,7 @@ from calib.data.defaults import LEVEL, RANDOM_STATE
 from calib.data.predictions import Scores, Values
 from calib.data.validation import check_level
 from calib.evidence.row_scores import row_values, weighted_mean
-from calib.evidence.rows import Evidence, Rows, Source, column_of, scores_and_next, single_rows
+from calib.evidence.rows import Evidence, Rows, Source, named_column, scores_and_next, single_rows
 from calib.stats.binless import CalibrationSlope, calibration_slope
 from calib.stats.bootstrap import Interval, bootstrap_interval, mean_limits
 from calib.stats.decompositions import CorpCurve, CorpTerms, corp_curve
@@ -333,7 +333,7 @@ def calibration_by_centre(
     ([0.6, 0.8, 1.0, 1.2, 1.4], 0.97)
     """
     own, centre = scores_and_next(y_true, scores, centre)
-    centre = column_of(centre, y_true, own)
+    centre = named_column(centre, y_true, own)
     given = single_rows(y_true, own, sample_weight, cluster, "Calibration by centre")
     if centre is None:
         raise InputError("centre is None, but each row needs its centre: pass one value per row")

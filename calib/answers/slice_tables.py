@@ -30,7 +30,7 @@ from calib.data.predictions import Scores, Values
 from calib.data.validation import check_choice, check_share, random_generator
 from calib.evidence.clusters import Clusters
 from calib.evidence.group_shares import Groups, Shares
-from calib.evidence.rows import Evidence, Rows, Source, as_evidence, column_of, scores_and_next
+from calib.evidence.rows import Evidence, Rows, Source, as_evidence, named_column, scores_and_next
 from calib.evidence.sums import SummedRows
 from calib.stats.floors import clearest_first, discoveries, problem_floors
 from calib.stats.intervals import difference_limits, smallest_alpha
@@ -239,7 +239,7 @@ def slices(
     """
     check_share(fdr, "fdr", 0.05)
     own, groups = scores_and_next(y_true, scores, groups)
-    groups = column_of(groups, y_true, own)
+    groups = named_column(groups, y_true, own)
     evidence = as_evidence(y_true, own, sample_weight, cluster)
     notion = notion or ("confidence" if isinstance(evidence, SummedRows) else "top-label")
     check_choice(notion, TOP_NOTIONS, "notion")

@@ -20,7 +20,7 @@ from calib.data.predictions import Scores, Values
 from calib.data.times import are_dates
 from calib.data.validation import check_level, plain
 from calib.evidence.group_shares import Shares, shares_of_groups
-from calib.evidence.rows import Rows, Source, as_evidence, column_of, scores_and_next
+from calib.evidence.rows import Rows, Source, as_evidence, named_column, scores_and_next
 from calib.stats.bets import as_times, moment, time_words
 from calib.stats.floors import discoveries
 from calib.stats.intervals import difference_limits, gap_limits, smallest_alpha
@@ -152,7 +152,7 @@ def over_time(
     ('changed', 6.0)
     """
     scores, time = scores_and_next(y_true, scores, time)
-    time = column_of(time, y_true, scores)
+    time = named_column(time, y_true, scores)
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
     if not isinstance(evidence, Rows):
         raise InputError(needs_rows("A change over time"))

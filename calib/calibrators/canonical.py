@@ -178,8 +178,8 @@ class GridScheme(SimplexScheme):
         whole = np.rint(scaled)
         on_face = np.abs(scaled - whole) <= 4 * side * np.finfo(block.dtype).eps
         tuples = np.maximum(np.where(on_face, whole, np.ceil(scaled)).astype(np.int64), 1)
-        # The smallest candidates sum to the side only if every side * s_l is whole and positive; the missing
-        # step raises the order least in the last entry.
+        # A tuple that sums to the side is on a face: every side * s_l is whole. The first of the cells there
+        # has 1 more in the last entry.
         tuples[tuples.sum(axis=1) == side, -1] += 1
         return self.rank(tuples)
 

@@ -40,7 +40,7 @@ EFFORTS: dict[str, Effort] = {
     "BetaCalibration": Effort(0.0, f"PlattScaling takes half of that; or {_FEWER}", problem=2e-3),
 }
 
-#: Seconds beyond which a fit is announced as long.
+#: Seconds above which a warning comes before a fit.
 LONG = 60.0
 
 

@@ -673,10 +673,8 @@ def _add_columns(add: Adder) -> None:
     votes = "votes in place of a label: a column of an annotator, or of counts or shares for a class; "
     add("--votes COLUMN ...", f"{votes}repeatable, or a pattern such as 'votes_*'")
     answers = (
-        "repeated answers to a question, whose share that agrees is the confidence; graded by --label, the "
-    )
-    answers += (
-        "accepted answers; repeatable, or a pattern, or with --cluster QUESTION if each answer has a line"
+        "repeated answers to a question: the share that agrees is the confidence, --label has the accepted "
+        "answers; repeatable, or a pattern, or with --cluster QUESTION if each answer has a line"
     )
     add("--sample COLUMN ...", answers)
     add("--only COLUMN=VALUE ...", ONLY)

@@ -41,7 +41,7 @@ LEAST_EFFECT = 1.05
 N_SAMPLED = 5_000
 #: Largest number of 64 bits that digits are cut to.
 MOST_DIGITS = 9e18
-#: Neighbour of a row that is no copy of it.
+#: Rank of the neighbour of a row that counts as no copy.
 FAR = 20
 
 

@@ -802,7 +802,7 @@ class MultilabelPrediction(_OfColumns):
         self._settle(scores=scores, labels=labels, class_names=names)
 
     def with_labels(self, labels: Values) -> Self:
-        """Return the same rows with whether each class is true, (n, L)."""
+        """Return the same rows with these outcomes: whether each class is true, (n, L)."""
         return self._with(labels=owned(as_outcomes(labels, self.scores.shape, "labels")))
 
     @property

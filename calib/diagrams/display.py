@@ -32,7 +32,7 @@ class ReliabilityDisplay:
     """Reliability diagram with 95 % intervals and the noise floor, drawn by matplotlib.
 
     Made by `from_estimator` or `from_predictions`, or from the numbers of a curve as
-    `sklearn.calibration.CalibrationDisplay` is; without intervals and floor then.
+    `sklearn.calibration.CalibrationDisplay` is. It then has no intervals and no floor.
 
     Parameters
     ----------

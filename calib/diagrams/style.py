@@ -1,4 +1,4 @@
-"""The common style of figures: palette, axes, names, few rows and intervals.
+"""The common style of figures: palette, axes, names, marks of few rows, and intervals.
 
 A figure is a dict {"data": [...], "layout": {...}} of JSON types in plotly's own names, from computed
 results: pages and reports hand it to plotly.js, `plotted` makes plotly's Figure. `theme` has the differences
@@ -41,7 +41,7 @@ OKABE_ITO = {
 LESS, MORE, POOLED = OKABE_ITO["vermillion"], OKABE_ITO["blue"], "#6B7680"
 #: Colour of text on a light page, which `in_theme` makes as light as the text of a dark page; and grey.
 INK, GREY = "#1B2026", OKABE_ITO["grey"]
-#: How methods look, two of each: one in grey, as the model before calibration, and one in ink.
+#: Lines and symbols of methods. Each is used twice: in grey, first for the uncalibrated model, and in `INK`.
 DASHES, SYMBOLS = ("solid", "dash", "dot", "dashdot"), ("circle", "diamond", "square", "triangle-up")
 FONT = "'Source Sans', system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
 BARS, WHISKERS = "rgba(138,144,153,0.38)", "rgba(138,144,153,0.9)"

@@ -29,7 +29,7 @@ CHOSEN_BY = get_args(ChosenBy)
 LABELS_PER_CELL, HALVINGS = 30, 3
 #: Labels in each half of a range that is halved to weight labels by how many rows they stand for.
 LABELS_PER_WEIGHT = 3
-#: Halvings of ranges whose halves hold improbably different shares of labels, and what is improbable.
+#: Most halvings if the halves have different shares of labels, and the p-value below which they differ.
 UNEQUAL_HALVINGS, IMPROBABLE = 6, 1e-3
 #: Most classes: a column with more holds free text.
 MOST_CLASSES = 50

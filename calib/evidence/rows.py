@@ -562,7 +562,7 @@ def scores_and_next(y_true: Source, scores: Any, given: Any) -> tuple[Any, Any]:
     return None, scores
 
 
-def column_of(values: Any, y_true: Source, scores: Any = None) -> Any:
+def named_column(values: Any, y_true: Source, scores: Any = None) -> Any:
     """Return the further column of the predictions that a str names; anything else as it is."""
     rows = y_true if scores is None else scores
     rows = rows.predictions if isinstance(rows, Rows) else rows

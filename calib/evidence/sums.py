@@ -179,7 +179,7 @@ class SummedRows(Result):
 
     def between_cells(self, cells: BinStatistics, slope: np.ndarray) -> float:
         """Raise `InputError`: sums do not record which claims are about the same row."""
-        raise InputError(f'the interval of notion "{cells.notion}" needs the rows: its cells share them')
+        raise InputError(f'the interval of notion "{cells.notion}" needs the rows, because cells share them')
 
     def mean(self, name: str) -> Mean:
         """Return the mean over rows of "accuracy", "brier" or "log_loss" of the whole prediction."""

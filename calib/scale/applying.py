@@ -156,7 +156,7 @@ def _calibrated(calibrator: BaseEstimator, part: Part, reader: BatchReader) -> I
     batches = part.batches(reader.columns, further=True)
     for _, batch, rows in read_batches(batches, reader, part.name, part.first):
         if not rows.n_rows:
-            raise InputError("a whole batch of rows holds no answer; leave such rows out before")
+            raise InputError("a whole batch of rows holds no answer; leave out such rows first")
         frame = applied_frame(calibrator, aligned(_predictions(rows, reader), calibrator))
         frame = frame.drop(columns=[name for name in reader.by if name in frame])
         new = {name: _column(frame[name], rows, batch.num_rows) for name in frame}

@@ -18,7 +18,7 @@ from calib.base.exceptions import InputError
 from calib.files.readers.tables import repeated
 from calib.files.readers.text import HEAD, dialect_of
 
-#: Fewest and most rows of a batch that is read, and values that it may hold above the fewest rows.
+#: Fewest and most rows of a batch, and most values of a batch with more than the fewest rows.
 LEAST_ROWS, MOST_ROWS, MOST_VALUES = 64_000, 256_000, 700_000
 #: Formats by the ending of a file; any other ending means Parquet. Texts may also be packed by gzip.
 FEATHER = (".feather", ".arrow")

@@ -21,7 +21,7 @@ from calib.evidence.reductions import has_columns, problems_of
 
 #: Fewest rows of a block, and most blocks of one update; a bet may begin after a block.
 BLOCK, MOST_OF_UPDATE = 50, 50
-#: Lowest hashes kept to notice rows that come again, and the largest possible hash.
+#: Number of hashes that are kept, the lowest, to recognise repeated rows; and the largest possible hash.
 REMEMBERED, LARGEST_HASH = 1_000, 2**62 - 1
 #: Words for each kind of times.
 CLOCKS = {"row": "no times", "number": "times that are numbers", "date": "times that are dates"}

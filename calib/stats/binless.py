@@ -50,7 +50,7 @@ KERNEL_WORK = 400_000_000
 ROUNDING = 1e-6
 #: If a label has more rows than this in a redraw, on average, matrix products sum the kernel over pairs.
 OFTEN = 16
-#: Most rows of the kernel test, rows that its width comes from (20,000 find no more), and redraws by default.
+#: Most rows of the kernel test (20,000 find no more), rows that its width comes from, and default redraws.
 MOST_KERNEL_ROWS, WIDTH_ROWS, KERNEL_REDRAWS = 10_000, 500, 199
 
 

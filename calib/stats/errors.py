@@ -52,7 +52,8 @@ def ece(
         True class codes 0..L-1; for 1-D scores, whether the event happened: 0 and 1, or two labels of which
         the greater is the event. Predictions that hold their labels come alone: ``ece(predictions)``.
     scores : (n, L) or (n,) array_like, or predictions of any kind
-        Scores in [0, 1]. 1-D scores are one binary problem: P(Y = 1), or confidence with correct or not.
+        Scores in [0, 1]. 1-D scores are one binary problem: P(Y = 1), or the confidence, with whether it is
+        right as `y_true`.
     notion : {"confidence", "top-label", "class-wise", "top-k-confidence", "top-k-label"}, optional
         What to condition on; see `reduce_to_binary`. By default "top-label" if rows have a predicted class,
         "confidence" for a `ConfidencePrediction`, "class-wise" for P(Y = 1) and a `MultilabelPrediction`.

@@ -49,7 +49,7 @@ class NoiseFloor(Drawn):
     metric: str
     notion: str
     strategy: str
-    #: Bins per problem asked for, and rows
+    #: Requested bins per problem, and rows
     n_bins: int
     n_samples: int
     observed: float  #: The metric on the observed outcomes, in [0, 1]

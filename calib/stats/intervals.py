@@ -45,7 +45,7 @@ _ENOUGH = 3.0
 BETWEEN_ROWS = (0.0, 0.25, 0.5, 0.75, 1.0)
 #: Fewest clusters with the rarer outcome that show a correlation, and the quantile of it that counts.
 _ENOUGH_CLUSTERS, _CORRELATED = 5, 0.85
-#: Largest skewness that intervals allow for: of a quadratic form that one number dominates.
+#: Largest skewness that intervals allow for; a squared normal number has 2.8.
 MAX_SKEWNESS = 2.0
 #: Smallest p-value that `smallest_alpha` tells apart from 0.
 SMALLEST_P = 1e-15
@@ -58,7 +58,7 @@ class ErrorInterval(Result):
     #: Notion of the error, and how scores were binned
     notion: str
     strategy: str
-    #: Bins per problem asked for, and rows
+    #: Requested bins per problem, and rows
     n_bins: int
     n_samples: int
     norm: int  #: 1 for the ECE, 2 for the l2 error

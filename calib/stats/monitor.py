@@ -18,7 +18,7 @@ from calib.data.kinds import check_equal_rows
 from calib.data.notions import Notion
 from calib.data.predictions import BasePrediction, Scores, Values
 from calib.data.validation import check_alpha, check_choice, check_not_negative, plain
-from calib.evidence.rows import Source, column_of, known_rows, scores_and_next
+from calib.evidence.rows import Source, known_rows, named_column, scores_and_next
 from calib.stats.bets import (
     CELLS,
     CLOCKS,
@@ -337,7 +337,7 @@ class Monitor(Drawn):
         if batch is not None and _check_line(batch, "batch") in self.batches:
             return self
         scores, time = scores_and_next(y, scores, time)
-        time, groups = (column_of(each, y, scores) for each in (time, groups))
+        time, groups = (named_column(each, y, scores) for each in (time, groups))
         rows = self._rows(y, scores, time, groups, cluster)
         if rows is None:
             return self

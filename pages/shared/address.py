@@ -42,7 +42,7 @@ def restore_settings(page: str, settings: Mapping[str, str]) -> None:
     for name, value in settings.items():
         if name not in SHARED:
             st.query_params[name] = value
-    # Controls that are bound to the address read the one that the browser sent, which lacks these settings.
+    # Controls that are bound to the address read the browser's address, which lacks these settings.
     with get_session_state().query_params() as parameters:
         parameters.set_initial_query_params_from_current()
 

@@ -31,7 +31,7 @@ from pages.shared.isolation import limits
 UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/([^/]+)$")
 #: Addresses that need the user's cookie, if there is a login.
 OWN = re.compile(r"/(_stcore/upload_file|_stcore/metrics|media)(/|$)")
-#: Seconds within which an upload must bring its fewest bytes, and these bytes.
+#: An upload is ended if fewer than `ENOUGH` bytes arrive in `PATIENCE` seconds.
 PATIENCE, ENOUGH = 30.0, 1 << 14
 #: Seconds for which the rest of a refused upload is received and dropped.
 LINGER = 2.0
@@ -135,7 +135,7 @@ class Door:
         """Count an upload that arrives; return its stated length."""
         length = headers.get("content-length", "")
         if "transfer-encoding" in headers or not length.isdecimal():  # a chunked body has any length
-            raise Refused(411, "An upload must announce its length, and come without Transfer-Encoding.")
+            raise Refused(411, "An upload must state its length, and come without Transfer-Encoding.")
         given = self.addresses.get(session, ())
         if file not in given or not has_field(session):
             raise Refused(403, "No field of this session asked for this file.")

@@ -74,7 +74,7 @@ def _end(session: Any, media: Any) -> None:
     """End a session; Streamlit would keep its downloads until another session ends."""
     offered = set() if media is None else {*media._files_by_session_and_coord.get(session.id, {}).values()}
     session.shutdown()
-    # The server's loop keeps the session it told last: without its data, which fragments hold, too.
+    # The server's loop refers to the last session. Remove its data, which fragments refer to, too.
     session._session_state = type(session.session_state)()
     session._fragment_storage = type(session._fragment_storage)()
     if offered:

@@ -31,7 +31,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: Megabytes of results that all sessions together keep; dropped results are computed again when needed.
 MOST_MB = float(os.environ.get("CALIB_RESULTS_MB", "1024"))
-#: Seconds between two looks at how far a result is that another thread computes: of a run, and of a page.
+#: Seconds between two questions for the progress of another thread: by a run, and by a page.
 PAUSE, LOOK = 0.2, 2.0
 LOG = logging.getLogger("calib.app")
 

@@ -30,7 +30,7 @@ from pages.shared.widgets import escaped
 
 #: Slot of the session for the upload that all pages may use; other uploads have slots of their own.
 PENDING = READINGS[0]
-#: First part of the key of files that are in use already and were taken up again.
+#: Start of the key of files in use that are examined again.
 AGAIN = "again"
 #: What to do if files and data take too much memory.
 ADVICE = "remove another file from its field"

@@ -92,7 +92,7 @@ def chosen_columns() -> results.CutsAt:
 
 
 def show_against_the_rest() -> None:
-    """Compare each group with all other rows, and show the one that is clicked."""
+    """Compare each group with all other rows, and show the group that is clicked."""
     if not (at := chosen_columns()):
         return
     groups = [results.grouped_by(base, (column,)) for column in at]

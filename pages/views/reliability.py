@@ -279,8 +279,8 @@ def show_without_bins(method: Method, diagram: ReliabilityDiagram) -> None:
     except InputError as error:
         st.info(f"Nothing to say: {ui.escaped(error)}.")
     st.caption(
-        "The band holds at all scores at once (Dimitriadis et al. 2023), and so does the statement for every "
-        "choice, made before or after looking."
+        "The band holds at all scores at once (Dimitriadis et al. 2023). The statement above holds for every "
+        "score, chosen before or after looking."
     )
 
 

@@ -47,7 +47,7 @@ class Forked:
     environment : dict of str to str
         Variables of the fork server, if there is none yet.
     pipe_size : int
-        Bytes that may be on their way.
+        Size of each pipe in bytes.
 
     Raises
     ------

@@ -45,7 +45,7 @@ PAUSE = 0.2
 YIELD = 3.0
 
 LOST = "Nothing you had loaded is lost."
-#: Bytes on their way between two processes: many, since each piece waits for Python's lock.
+#: Size of a pipe in bytes. It is large, because every piece of a message waits for Python's lock.
 PIPE = 1 << 20
 
 

@@ -99,7 +99,7 @@ def show_picture(
 
 
 def show_rows_picture(key: str, rows: Rows, named: Sequence[int]) -> bool:
-    """Show rows of a page's own in the living picture; return whether it could be mounted."""
+    """Show rows that are not the session's in the living picture; return whether it could be mounted."""
     names = rows.class_names
     packed = results.ask(living_picture, rows, named=tuple(named), class_names=names)
     given = {"picture": packed, "bins": N_BINS, "view": 0, "marked": None}

@@ -29,7 +29,7 @@ def rows_panel(
 ) -> None:
     """List some of the evaluation rows, once something was clicked (`{key}-open`) or the user asks for it.
 
-    The scores of `shown_methods` are listed beside the base model's. `rows` are rows of the page's own.
+    The scores of `shown_methods` are listed beside the base model's. `rows` are not the session's.
     """
     if which is None:
         st.caption(ui.escaped(needs_rows("The list of rows")))
