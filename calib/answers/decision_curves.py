@@ -113,7 +113,7 @@ class DecisionCurve(Drawn):
 
     @property
     def avoided(self) -> np.ndarray:
-        """Actions per row that the scores avoid without missing events more, compared with acting always."""
+        """Actions per row that the scores avoid without missing more events, compared with acting always."""
         return (self.model - self.everyone) * (1.0 - self.threshold) / self.threshold
 
     def frame(self) -> pd.DataFrame:
