@@ -22,7 +22,7 @@ from calib.stats.intervals import frequency_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
 IDEAL = "Perfectly calibrated"
@@ -60,7 +60,7 @@ class ReliabilityDisplay:
     """
 
     ax_: Axes
-    figure_: Figure | SubFigure | None
+    figure_: Figure
     line_: Line2D
     band_: Any = None
     bars_: Any = None
@@ -217,5 +217,5 @@ class ReliabilityDisplay:
             ax.set(xlabel=self._titles[0] + event, ylabel=self._titles[1] + event)
             if ax.get_legend_handles_labels()[1]:
                 ax.legend(loc="lower right")
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_, self.figure_ = ax, ax.figure.figure
         return self
