@@ -370,11 +370,12 @@ def choose_actions(
 def cost_thresholds(costs: np.ndarray) -> np.ndarray:
     """Return P(Y = 1) at which two actions cost the same, for (2, 2) or (n, 2, 2) costs.
 
-    Rows of costs are Y = 0 and Y = 1, columns are actions. Outside [0, 1], one action always costs less.
+    Rows of costs are Y = 0 and Y = 1, columns are actions. Outside [0, 1], one action always costs less;
+    the threshold is infinite if the actions differ by the same cost in both.
 
     >>> float(cost_thresholds(np.array([[0.0, 1.0], [9.0, 1.0]])).round(3))
     0.111
     """
     needless, missed = costs[..., 0, 1] - costs[..., 0, 0], costs[..., 1, 0] - costs[..., 1, 1]
-    both = needless + missed
-    return np.asarray(np.where(both != 0.0, needless / np.where(both != 0.0, both, 1.0), np.nan))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(needless / (needless + missed))

@@ -611,7 +611,6 @@ def _kept(rows: Rows, target: str, value: float, level: float) -> np.ndarray:
 
 
 def _acted(event: np.ndarray) -> np.ndarray:
-    """Return the number of scores of at least each threshold."""
     return len(event) - np.searchsorted(np.sort(event), TESTED)
 
 

@@ -292,7 +292,6 @@ class Judgement(Drawn):
         return self.cells.n_labels * (self.chosen_by != "otherwise")
 
     def _allocated(self, k: int) -> np.ndarray:
-        """Return the further labels of each cell, (C,) int64."""
         now, left = self._counted, self.cells.n_rows - self.cells.n_labels
         k = min(k, int(left.sum()))
         at_random = min(max(-(-(now.sum() + k) // 3) - now.sum(), 0), k)
@@ -302,7 +301,6 @@ class Judgement(Drawn):
         return first + _filled(now + first, left - first, spread, k - at_random)
 
     def _width(self, extra: np.ndarray) -> float:
-        """Return the expected width of the interval of the main class with further labels."""
         strata, share, worth = self._known
         n = self._counted + extra
         _, lower, upper = strata.combined(np.where(n > 0, share, np.nan), n * worth, strata.share)

@@ -768,9 +768,29 @@ def benefit(options: Namespace) -> Output[BenefitData]:
     return Output("\n".join([*found.notes, head, "", *text]), data)
 
 
-#: Columns of the table of groups before and after the interval of the difference.
-_SLICES_SHOWN = ("column", "group", "count", "gap", "gap_of_rest"), ("differs", "above_noise", "rows_needed")
-_SLICES_OF_EVENT = ("column", "group", "count", "accuracy", "confidence", "ratio"), ("differs", "rows_needed")
+#: Columns of the table of groups.
+_SLICES_SHOWN = [
+    "column",
+    "group",
+    "count",
+    "gap",
+    "gap_of_rest",
+    "difference",
+    "differs",
+    "above_noise",
+    "rows_needed",
+]
+_SLICES_OF_EVENT = [
+    "column",
+    "group",
+    "count",
+    "accuracy",
+    "confidence",
+    "ratio",
+    "difference",
+    "differs",
+    "rows_needed",
+]
 
 
 def _if_clustered(
@@ -812,12 +832,9 @@ def slices(options: Namespace) -> Output[SlicesData]:
     redraws = chosen(options, "fdr pairs n_resamples random_state")
     table = slice_tables.slices(evidence, groups=columns, **about, **redraws)
     texts = table.texts()
-    before, after = (
-        texts[[slice_tables.SLICE_COLUMNS[name][0] for name in names]]
-        for names in (_SLICES_OF_EVENT if evidence.kind == "binary" else _SLICES_SHOWN)
-    )
-    difference = (texts["Lower"] + " to " + texts["Upper"]).rename("Difference")
-    texts = pd.concat([before, difference, after], axis=1)
+    texts["Difference"] = texts["Lower"] + " to " + texts["Upper"]
+    shown = _SLICES_OF_EVENT if evidence.kind == "binary" else _SLICES_SHOWN
+    texts = texts[[slice_tables.SLICE_COLUMNS[name][0] for name in shown]]
     lines = [
         *found.notes,
         f"{table.words()}.",

@@ -236,7 +236,6 @@ def gate(add: Adder) -> None:
     _add_cuts(add)
     _add_applied(add)
     _add_bins_and_redraws(add)
-    _add_split(add)
 
 
 def decide(add: Adder) -> None:
@@ -274,10 +273,8 @@ def decide(add: Adder) -> None:
     promise = "with --by: the accuracy holds for all classes or groups together (default), or for each"
     add("--promise", promise, choices=("overall", "each"), default="overall")
     add("--alpha", "the guarantee misses with this probability; default 0.1", type=float, default=0.1)
-    _add_applied(add)
+    _add_applied(add, seed=True)
     add("-o --output OUT.JSON", "write the calibrator with the rule in it, for `apply`")
-    _add_split(add)
-    _add_seed(add, "the split")
 
 
 def coarsen(add: Adder) -> None:
@@ -296,10 +293,8 @@ def coarsen(add: Adder) -> None:
     add("--tree TREE.CSV", "the levels of each class; default: class names are paths with ;")
     add("--accuracy X", "accuracy to promise at each level; default 0.95", type=float, default=0.95)
     add("--alpha", "the promise misses with this probability; default 0.1", type=float, default=0.1)
-    _add_applied(add)
+    _add_applied(add, seed=True)
     add("-o --output OUT.JSON", "write this calibrator with the levels in it")
-    _add_split(add)
-    _add_seed(add, "the split")
 
 
 def benefit(add: Adder) -> None:
@@ -318,9 +313,7 @@ def benefit(add: Adder) -> None:
     add("--to T", "largest threshold, in (0, 1)", type=_share, required=True)
     add("--step D", "distance of thresholds; default 0.05", type=_share, default=0.05)
     add("--against FILE", "also print the difference from these scores of the same rows")
-    _add_applied(add)
-    _add_split(add)
-    _add_seed(add, "the split")
+    _add_applied(add, seed=True)
 
 
 def judge(add: Adder) -> None:
@@ -435,7 +428,6 @@ def slices(add: Adder) -> None:
     add("--fdr", "false discovery rate; default %(default)s", type=float, default=FDR)
     _add_applied(add)
     _add_bins_and_redraws(add)
-    _add_split(add)
 
 
 def watch(add: Adder) -> None:
@@ -595,7 +587,6 @@ def centres(add: Adder) -> None:
     _add_file(add)
     add("--by COLUMN", "column of the centres", required=True)
     _add_applied(add)
-    _add_split(add)
 
 
 #: Functions that add the options of a command, by the module of the command that they are named after.
@@ -692,10 +683,6 @@ def _add_cuts(add: Adder) -> None:
     add("--cut COLUMN=AT ...", f"{at}day, weekday or hour")
 
 
-def _add_applied(add: Adder) -> None:
-    add("--calibrator CAL.JSON", "apply this calibrator first")
-
-
 def _add_bins(add: Adder, name: str = "n_bins") -> None:
     add("--bins B", "equal-width bins; default %(default)s", dest=name, action=BINS, default=N_BINS)
 
@@ -714,6 +701,13 @@ def _add_tolerance(add: Adder) -> None:
 def _add_seed(add: Adder, of: str) -> None:
     number: Any = {"dest": "random_state", "action": _whole(0, 2**32 - 1), "default": RANDOM_STATE}
     add("--seed", f"seed of {of}; default %(default)s", **number)
+
+
+def _add_applied(add: Adder, *, seed: bool = False) -> None:
+    add("--calibrator CAL.JSON", "apply this calibrator first")
+    _add_split(add)
+    if seed:
+        _add_seed(add, "the split")
 
 
 def _add_split(add: Adder) -> None:

@@ -33,14 +33,6 @@ FIRST_SENSITIVITY = 90.0
 WRONG, LOOK = 5.0, 1.0
 #: Classes in the matrix.
 MAX_CLASSES = 50
-#: Heads of the table of thresholds.
-BY_GROUP = {
-    "label": "Predicted class",
-    "threshold": "Accepts from",
-    "n_samples": "Rows",
-    "n_accepted": "Accepted",
-    "n_wrong": "Wrong",
-}
 
 
 def rules_for(value: float) -> dict[str, DecisionRule]:
@@ -222,9 +214,11 @@ def show_table() -> None:
     ui.download(table, "decisions")
     if by is not None:
         st.header("Thresholds of the classes" if by == "class" else f"Thresholds by {by}", anchor=False)
-        listed = rule.frame().rename(columns=BY_GROUP | {"group": by})
+        listed = rule.frame()
+        first = "Predicted class" if by == "class" else by
+        listed.columns = pd.Index([first, "Accepts from", "Rows", "Accepted", "Wrong"])
         if by == "class":
-            listed["Predicted class"] = list(names)
+            listed[first] = list(names)
         st.dataframe(
             listed.replace(np.inf, np.nan).style.format({"Accepts from": "{:.4f}"}),
             hide_index=True,

@@ -119,7 +119,6 @@ def open_group(table: SliceTable, row: int) -> None:
 
 
 def draw_groups(table: SliceTable) -> None:
-    """Draw the first groups; a click on one opens it beside them."""
     compared = np.flatnonzero(np.isfinite(table.lower[:DRAWN]))
     columns = np.array([str(name).removesuffix(" (simulated)") for name in table.column], dtype=object)
     ui.chart(

@@ -63,7 +63,6 @@ def columns_of_roles(table: Table, source: str) -> JudgedColumns | None:
 
 
 def show_agreement(found: Judgement) -> None:
-    """Show how often people agree with each verdict at each confidence."""
     if found.n_labelled and found.rows.confidence is not None:
         verdicts = np.argsort(-found.rates.judge_rate, kind="stable")[:MOST_NAMED]
         if show_rows_picture("judge", Rows(found.rows.labelled_rows()), verdicts.tolist()):
@@ -81,7 +80,6 @@ def show_cells(found: Judgement) -> None:
 
 
 def show_numbers(found: Judgement) -> None:
-    """Show agreement by cell, and the true rate of each verdict."""
     show_cells(found)
     table = found.frame()
     shown = pd.DataFrame({"Verdict": table["verdict"]})

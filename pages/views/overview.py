@@ -156,7 +156,6 @@ def show_errors() -> None:
 
 
 def show_numbers() -> None:
-    """Show each number of a method, its interval, and what a perfect model of this size shows."""
     left, right = st.columns([2, 1])
     with left:
         bins = ui.bins_slider()

@@ -153,7 +153,6 @@ def show_classes(table: ClassTable) -> None:
 
 
 def bin_menu(diagram: ReliabilityDiagram, n_bins: int) -> int | None:
-    """Show the choice of a bin with rows; None for all."""
     edges = {bin_: ui.range_of(bin_, n_bins) for bin_ in diagram.pooled.bin.tolist()}
     bins = [ALL, *edges]
     label = "Score" if dataset().event is not None else "Confidence"
@@ -165,7 +164,6 @@ def bin_menu(diagram: ReliabilityDiagram, n_bins: int) -> int | None:
 
 
 def class_menu(table: ClassTable) -> int | None:
-    """Show the choice of a class; None for all."""
     names = dataset().evaluation.class_names
     codes: list[int] = [ALL, *map(int, table.order)]
     found = st.selectbox(

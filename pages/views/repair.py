@@ -96,7 +96,6 @@ def show_effect() -> None:
 
 
 def show_numbers() -> None:
-    """Show the metrics before and after, and what the calibrator promises."""
     if after is None:
         st.info("Choose a calibrator.")
         return
@@ -125,7 +124,6 @@ def show_numbers() -> None:
 
 
 def show_tried() -> None:
-    """Show every candidate, and every model if there are several."""
     if recommendation:
         names = {name: name_of(each) for name, each in methods_of_kind(data.kind, None).items()}
         in_full = {name: f"{full_name(each)} ({name})" for name, each in candidates.items()}

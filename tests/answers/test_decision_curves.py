@@ -10,6 +10,7 @@ from benchmarks.events import benefits
 from benchmarks.simulation import means
 from calib import InputError, decision_curve
 from calib.answers import benefit_difference
+from calib.answers.decision_curves import cost_thresholds
 
 #: dcurves 1.1 for R, `dca(cancer ~ famhistory, df_binary)`: 750 patients, 105 with cancer, 115 with a family
 #: history, 24 of them with cancer. Net benefit by threshold, of family history and of treating all.
@@ -84,3 +85,9 @@ def test_without_events_there_is_no_standardised_benefit():
     curve = decision_curve(np.zeros(20), np.linspace(0.1, 0.9, 20), thresholds=[0.5])
     assert np.isnan(curve.standardised).all()
     assert curve.frame()["model"].iloc[0] < 0.0
+
+
+def test_a_row_whose_missed_event_costs_nothing_is_never_acted_on():
+    """Amounts of 0, 10 and 100, and an action that costs 5: thresholds of infinity, 0.5 and 0.05."""
+    costs = np.array([[[0.0, 5.0], [amount, 5.0]] for amount in (0.0, 10.0, 100.0)])
+    assert cost_thresholds(costs).tolist() == [np.inf, 0.5, 0.05]
