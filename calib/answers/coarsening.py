@@ -105,8 +105,7 @@ def coarsen(
     Returns
     -------
     Coarsening
-        `accept(new)` answers new rows, ``carried_by(calibrator)`` returns the calibrator with the levels in
-        it, for `calib.save`.
+        `accept(new)` answers new rows, ``carried_by(calibrator)`` is the calibrator that `calib.save` stores.
 
     Notes
     -----

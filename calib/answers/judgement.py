@@ -351,8 +351,7 @@ def judge(
     Returns
     -------
     Judgement
-        `rates`, `agreement`, `kappa` and `ac1`; `next_rows(k)` plans the next labels, `passing(accuracy)`
-        which verdicts may pass without a person.
+        `rates`, `agreement`, `kappa`, `ac1`; `next_rows(k)` to label, `passing(accuracy)` without a person.
 
     Notes
     -----

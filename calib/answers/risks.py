@@ -90,6 +90,11 @@ class Risk(Drawn):
     floors: dict[str, float]
 
     @property
+    def words(self) -> str:
+        """O/E, slope and intercept, and the distance from the smoothed curve, in sentences."""
+        return f"{self.events.words}; {self.line.words}. {self.loess.distance_words}."
+
+    @property
     def numbers(self) -> tuple[ForecastNumber, ...]:
         """Every number, in the order of TRIPOD+AI: calibration, discrimination, overall performance."""
         of, (large, slope) = self.events, line_numbers(self.line)
@@ -278,6 +283,11 @@ class CentreTable(Drawn):
         """The spread over centres of each number in a sentence, or why there is none."""
         few = f"{len(self.centre):,} centres: the spread over centres needs at least {MIN_CENTRES}"
         return [f"{each.words}." for each in self.across] or [f"{few} that determine a number."]
+
+    @property
+    def words(self) -> str:
+        """The spread over centres in sentences."""
+        return " ".join(self.lines)
 
     def frame(self) -> pd.DataFrame:
         """Return one row per centre."""

@@ -188,8 +188,6 @@ def over_time(
 
 
 class _Claims:
-    """The claim about each row with its time."""
-
     def __init__(self, evidence: Rows, times: np.ndarray, clock: str) -> None:
         self.evidence, self.times, self.clock = evidence, times, clock
         self.label, self.score, self.right = evidence.claims()

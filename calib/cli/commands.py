@@ -553,13 +553,10 @@ def _groups_of(evidence: Rows | SummedRows, options: Namespace) -> dict[str, np.
     """Return the group of each row, as text, by predicted class and by the columns that options name."""
     if isinstance(evidence, SummedRows):
         return dict.fromkeys(_summed_columns(evidence, options), np.zeros(0))
-    groups = {}
     columns = [name for name in options.by if name != "class"]
-    if len(columns) < len(options.by):
-        groups["class"] = predicted_names(evidence)
-    for cut in _cut_columns(evidence, columns, options.cut):
-        groups[cut.name] = np.array(cut.groups, dtype=object)[cut.code]
-    return groups
+    groups = {"class": predicted_names(evidence)} if len(columns) < len(options.by) else {}
+    cuts = _cut_columns(evidence, columns, options.cut)
+    return groups | {cut.name: np.array(cut.groups, dtype=object)[cut.code] for cut in cuts}
 
 
 def _summed_columns(summary: SummedRows, options: Namespace) -> list[str]:

@@ -163,8 +163,6 @@ def picture_file(name: str) -> str:
 
 
 class _Packed:
-    """Arrays, one after the other."""
-
     def __init__(self) -> None:
         self.columns: list[tuple[str, str, int]] = []
         self.parts: list[bytes] = []

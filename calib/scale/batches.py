@@ -297,7 +297,6 @@ def _sweep_block(
 
 
 def _refused_vectors(columns: Sequence[np.ndarray]) -> list[Refused]:
-    """Return the rows that are no probabilities of classes."""
     with np.errstate(invalid="ignore", over="ignore"):
         matrix = np.stack(columns, axis=1).astype(np.float64)
         low, high, sums = matrix.min(axis=1), matrix.max(axis=1), matrix.sum(axis=1)
