@@ -765,29 +765,10 @@ def benefit(options: Namespace) -> Output[BenefitData]:
     return Output("\n".join([*found.notes, head, "", *text]), data)
 
 
-#: Columns of the table of groups.
-_SLICES_SHOWN = [
-    "column",
-    "group",
-    "count",
-    "gap",
-    "gap_of_rest",
-    "difference",
-    "differs",
-    "above_noise",
-    "rows_needed",
-]
-_SLICES_OF_EVENT = [
-    "column",
-    "group",
-    "count",
-    "accuracy",
-    "confidence",
-    "ratio",
-    "difference",
-    "differs",
-    "rows_needed",
-]
+#: Columns of the table of groups: of all, and of one event.
+_SLICES = "column", "group", "count"
+_SLICES_SHOWN = *_SLICES, "gap", "gap_of_rest", "difference", "differs", "above_noise", "rows_needed"
+_SLICES_OF_EVENT = *_SLICES, "accuracy", "confidence", "ratio", "difference", "differs", "rows_needed"
 
 
 def _if_clustered(
