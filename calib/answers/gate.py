@@ -396,7 +396,8 @@ def gate_of_judge(
     for asked in _limits(most, least):
         check = _checked(None, asked, 1.0 - found.alpha, f"True rate of {found.main}", (value, lower, upper))
         if check.answer == "undecided" and value != check.limit:
-            needed = found.rows_needed(2.0 * abs(value - check.limit))
+            side = value - lower if value > check.limit else upper - value
+            needed = found.rows_needed(abs(value - check.limit) * min(2.0, (upper - lower) / side))
             words = "all labels would not" if needed is None else f"about {needed:,} more labels would"
             words = f"{check.sentence}; {words} decide it if the rate stays"
             check = replace(check, sentence=words, rows_needed=needed)

@@ -47,7 +47,7 @@ UNEQUAL = {"confidence": "by confidence, ", "weight": "with unequal chances, ", 
 class Estimated(Result):
     """A number with its interval."""
 
-    value: float  #: NaN if no row is labelled
+    value: float  #: NaN if labels do not tell; kappa and AC1 also if there is only one class
     lower: float
     upper: float
 
@@ -386,7 +386,7 @@ def judge(
     if chosen == "random":
         chosen = rows.chosen_by()
     strata, n_labelled = _Strata(rows, alpha, chosen), len(rows.row)
-    known = n_labelled > 0 and chosen != "otherwise"
+    known = n_labelled > 0 and chosen != "otherwise" and len(rows.names) > 1
     corrected = _chance_corrected(strata).tolist() if known else (UNKNOWN, UNKNOWN)
     agreement, kappa, ac1 = (Estimated(*numbers) for numbers in (strata.mean(rows.right), *corrected))
     main = passing_class(rows.names) or rows.names[int(np.bincount(rows.verdict).argmax())]

@@ -68,12 +68,13 @@ def judge(options: Namespace) -> Output[JudgeData]:
     if len(found.rows.names) > 2 and all(name.isdecimal() for name in found.rows.names):
         lines.append("verdicts are numbers: with --cut X they are pass from X on, and fail below")
     lines += ["", *_table(found.frame()), "", *_table(cells[shown]), ""]
-    if not math.isnan(found.agreement.value):
-        lines += [
-            f"{name:<14} {with_interval(number.value, number.lower, number.upper, interval, least=3)}"
-            for name, number in scores.items()
-        ]
-        lines += ["kappa is low if one class is rare, however often people agree", ""]
+    known = {name: number for name, number in scores.items() if not math.isnan(number.value)}
+    lines += [
+        f"{name:<14} {with_interval(number.value, number.lower, number.upper, interval, least=3)}"
+        for name, number in known.items()
+    ]
+    lines += ["kappa is low if one class is rare, however often people agree"] * (len(known) > 1)
+    lines += [""] * bool(known)
     lines.append(passing.sentence)
     data = JudgeData(str(options.file), found, passing, passing.sentence)
     if options.plan:

@@ -263,7 +263,9 @@ def test_a_gate_limits_the_true_rate_of_the_judge():
         strict = gate_of_judge(found, most={}, least={"pass_rate": limit}, strict=True)
         assert strict.passed == (answer == "kept")
     assert (result.checks[0].lower, result.checks[0].upper) == (low, high)
-    assert f"{found.rows_needed(2 * (found.rates.rate[at] - low - 0.005)):,} more labels" in result.sentence
+    side = found.rates.rate[at] - low  # longer than half of the interval, which keeps its shape
+    needed = found.rows_needed((high - low) * (side - 0.005) / side)
+    assert f"{needed:,} more labels" in result.sentence
     with pytest.raises(InputError, match="pass_rate alone"):
         gate_of_judge(found, most={"ece": 0.1}, least={})
 
@@ -347,3 +349,17 @@ def test_kappa_of_many_classes_is_not_drawn_towards_0():
         kappa = judge(verdict, np.where(np.arange(1000) < 40, truth.astype(float), np.nan)).kappa
         held += kappa.lower <= 0.8 <= kappa.upper
     assert held >= 45
+
+
+def test_one_class_has_an_agreement_and_no_kappa():
+    found = judge(["pass"] * 200, ["pass"] * 50 + [None] * 150)
+    assert found.agreement.lower > 0.9
+    assert np.isnan([found.kappa.value, found.ac1.value]).all()
+
+
+@pytest.mark.parametrize("limit", [0.5, 0.6, 0.9])
+def test_a_rate_of_1_in_few_labels_is_not_decided_without_more(limit):
+    """The interval of 2 of 2 labels can be narrower than twice the distance of its rate from a limit."""
+    found = judge(["pass"] * 300 + ["fail"] * 20, ["pass"] * 2 + [None] * 298 + ["fail"] * 2 + [None] * 18)
+    (check,) = gate_of_judge(found, most={}, least={"pass_rate": found.rates.rate[0] * limit}).checks
+    assert (check.answer, check.rows_needed > 0) == ("undecided", True)
