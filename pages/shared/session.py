@@ -43,8 +43,8 @@ Pair = tuple[BasePrediction | None, BasePrediction | Summary]
 OF_CALIBRATORS = frozenset({"Repair", "Validity", "Decide", "Imbalance", "Simplex"})
 #: One line per upload, fit and error: sizes and durations, never names or contents.
 LOG = logging.getLogger("calib.app")
-#: Prefix of the names under which it keeps further models of an upload.
-FURTHER = "reading-of-model-"
+#: Names under which it keeps further models of an upload.
+FURTHER = tuple(f"reading-of-model-{position}" for position in range(1, MOST_MODELS))
 #: Value of the parameter `data` in addresses of pages that show uploaded data.
 UPLOADED = "uploaded"
 DEFAULT_EXAMPLE = "resnet"
@@ -384,8 +384,7 @@ def _check_limits(new: Dataset | Method, found: Sequence[Method] = ()) -> None:
 
 def held(stays: Sequence[str] = (*ON_SCREEN, "previous")) -> list[Any]:
     """Return the objects of this session with these names, and the uploads."""
-    further = [f"{FURTHER}{position}" for position in range(1, MOST_MODELS)]
-    return [st.session_state.get(name) for name in (*stays, *READINGS, *further)]
+    return [st.session_state.get(name) for name in (*stays, *READINGS, *FURTHER)]
 
 
 def previous() -> Dataset | None:

@@ -167,16 +167,14 @@ def read_further(files: Sequence[File], labels: File | None) -> bool:
     if len(files) >= MOST_MODELS:
         st.error(f"{len(files) + 1} files are more than the {MOST_MODELS} models that calib compares.")
         return False
-    slots = [f"{FURTHER}{position}" for position in range(1, len(files) + 1)]
-    found = [read(file, labels, slot=slot) for file, slot in zip(files, slots, strict=True)]
+    found = [read(file, labels, slot=slot) for file, slot in zip(files, FURTHER, strict=False)]
     return None not in found
 
 
 def read_every_model(reading: Reading) -> None:
     """Read every model of a file that holds several, the first in the slot of the file."""
-    for position, (name, option) in enumerate(several_models(reading).items()):
+    for slot, (name, option) in zip((PENDING, *FURTHER), several_models(reading).items(), strict=False):
         roles = guess_roles(reading.table, Given(score=(name,)) if option == "score" else Given(model=name))
-        slot = f"{FURTHER}{position}" if position else PENDING
         part = replace(reading, model_name=name, roles=roles, slot=slot)
         st.session_state[slot] = _read(part, part.tables, roles)
 
@@ -187,7 +185,7 @@ def several_models(reading: Reading) -> dict[str, str]:
 
 
 def further() -> list[Reading]:
-    held = (st.session_state.get(f"{FURTHER}{position}") for position in range(1, MOST_MODELS))
+    held = map(st.session_state.get, FURTHER)
     return [reading for reading in held if reading is not None]
 
 

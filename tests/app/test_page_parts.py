@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 from pages.shared.page_parts import COOKIE
 from pages.shared.session import DEFAULT_EXAMPLE
 from tests.app.running import open_page, words
+from tests.app.test_several_models import files  # noqa: F401
 
 
 def page():
@@ -67,3 +68,19 @@ def test_a_link_to_other_data_opens_those(reopened):
     app = fitted(example="two-patients")
     assert reopened(app, "pages/views/data.py").session_state["dataset"].example == DEFAULT_EXAMPLE
     assert "no longer on the server" in words(reopened(app, "pages/views/data.py", data="uploaded"))
+
+
+def test_a_reloaded_page_has_every_model_and_what_was_fitted_for_each(reopened, files):  # noqa: F811
+    app = open_page("pages/views/data.py", example="two-patients")
+    app.file_uploader(key="up").set_value(files).run()
+    app.switch_page("pages/views/repair.py").run()
+    app.selectbox(key="chosen").select("ETS").run()
+    app.selectbox(key="model").select("good").run()
+    after = reopened(app, "pages/views/data.py", **app.query_params)
+    assert not after.exception
+    state = after.session_state
+    assert list(state["dataset"].models) == ["sure", "good", "noisy"]
+    assert state["dataset"].model == "good"
+    assert "ETS" in state["elsewhere"]["sure"]
+    after.button(key="undo-data").click().run()
+    assert state["dataset"].example == "two-patients"
