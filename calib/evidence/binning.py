@@ -127,6 +127,19 @@ class BinaryProblems(_Shaped):
         return self.weights[self.offsets[index] : self.offsets[index + 1]]
 
 
+def area_of(scores: np.ndarray, happened: np.ndarray) -> float:
+    """Return the area under the ROC curve of unweighted rows; NaN if all outcomes are equal."""
+    are_rare = 2 * np.count_nonzero(happened) <= len(happened)
+    ordered, rare = np.sort(scores), np.sort(scores[happened == are_rare])
+    twice = 2 * len(rare) * (len(scores) - len(rare))
+    before = np.searchsorted(ordered, rare)
+    until = before + 1
+    tied = np.flatnonzero(ordered[np.minimum(until, len(ordered) - 1)] == rare)
+    until[tied] = np.searchsorted(ordered, rare[tied], "right")
+    below = int(before.sum() + until.sum()) - len(rare) ** 2
+    return (below if are_rare else twice - below) / twice if twice else np.nan
+
+
 def _prefix_sums(values: np.ndarray, dtype: Any) -> np.ndarray:
     sums = np.zeros(len(values) + 1, dtype=dtype)
     np.cumsum(values, dtype=dtype, out=sums[1:])

@@ -41,6 +41,7 @@ from calib.data.weights import effective_rows, equal_weights, row_weights
 from calib.evidence.binning import (
     BinaryProblems,
     BinStatistics,
+    area_of,
     bin_columns,
     bin_entries,
     bin_statistics,
@@ -58,7 +59,7 @@ from calib.evidence.reductions import (
     problems_of,
     top_label,
 )
-from calib.evidence.row_scores import Area, Mean, area_of, mean_area, row_values, unseen_error, weighted_mean
+from calib.evidence.row_scores import Area, Mean, mean_area, row_values, unseen_error, weighted_mean
 from calib.evidence.sampling import (
     CORRELATION_CLAIMS,
     MAX_CORRELATED_CELLS,

@@ -18,6 +18,7 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.data.likeness import MIN_CLUSTERS
 from calib.data.times import are_dates
+from calib.evidence.binning import area_of
 from calib.files.readers.answers import are_equivalent, codes_of, holds_grades, natural, no_classes, yes_or_no
 from calib.files.readers.conventions import (
     KNOWN,
@@ -408,9 +409,7 @@ class Columns:
         n_event, n_other = int(event.sum()), int((~event).sum())
         if not n_event or not n_other:
             return 0.5, 0.0
-        scores, others = (np.sort(values[known][rows]) for rows in (event, ~event))
-        below = sum(int(np.searchsorted(others, scores, side).sum()) for side in ("left", "right"))
-        auc = below / (2 * n_event * n_other)
+        auc = area_of(values[known], event)
         return auc, float((auc - 0.5) / np.sqrt((n_event + n_other + 1) / (12 * n_event * n_other)))
 
     @cached_property
