@@ -906,11 +906,13 @@ def labelled(
     sample_weight: Values | None = None,
     cluster: Values | None = None,
     what: str = "scores",
+    tops: bool = False,
 ) -> BasePrediction:
     """Return scores and labels as labelled predictions, or raise `InputError` if they are swapped.
 
     Labels may be names of classes, which predictions or the columns of a frame have; None stands for
     the predictions' own labels: `truth` refuses missing ones. Weights and clusters replace their own.
+    `tops` says that predicted classes will be needed: one pass then checks the scores and finds them.
     """
     check_order(y_true, scores)
     if isinstance(y_true, BasePrediction):  # unlabelled predictions, and their labels second
@@ -921,7 +923,7 @@ def labelled(
             f"{type(scores).__name__}"
         )
     if not isinstance(scores, BasePrediction):
-        rows: BasePrediction = as_predictions(scores, y_true, what)
+        rows: BasePrediction = as_predictions(scores, y_true, what, tops)
     else:
         rows = scores if y_true is None else scores.with_labels(y_true)
     if sample_weight is not None:
@@ -929,7 +931,9 @@ def labelled(
     return rows if cluster is None else rows.with_cluster(cluster)
 
 
-def as_predictions(scores: Values, y_true: Values | None = None, what: str = "scores") -> BasePrediction:
+def as_predictions(
+    scores: Values, y_true: Values | None = None, what: str = "scores", tops: bool = False
+) -> BasePrediction:
     """Return scores as predictions: P(Y = 1) of (n,), else a score for every class; with labels, if given.
 
     Rows need not sum to 1. Classes without names have the names of the labels, if these are L texts. Arrays
@@ -944,7 +948,7 @@ def as_predictions(scores: Values, y_true: Values | None = None, what: str = "sc
         if y_true is not None:
             happened = binary_outcomes(label_codes(y_true, names), len(score)).astype(np.int64)
         return BinaryPrediction._of(score=score.view(), labels=happened, class_names=names)
-    matrix, top = class_scores_and_highest(array, what)
+    matrix, top = class_scores_and_highest(array, what, tops)
     if names is None:
         names = as_names(None, matrix.shape[1])
         if y_true is not None and texts and not set(texts) <= set(names):

@@ -159,29 +159,24 @@ def _in_unit_interval(array: np.ndarray, what: str) -> np.ndarray:
 
 
 def as_class_scores(values: Any, what: str) -> np.ndarray:
-    return _of_classes(as_floats(values, ndim=2, what=what), what)
+    return class_scores_and_highest(values, what)[0]
 
 
-def _of_classes(floats: np.ndarray, what: str) -> np.ndarray:
-    matrix = _in_unit_interval(floats, what)
+def class_scores_and_highest(
+    values: Any, what: str, tops: bool = False
+) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray] | None]:
+    """Return (n, L) scores, and `highest` if `tops` are needed or found in the time of the check."""
+    matrix = as_floats(values, ndim=2, what=what)
     if matrix.shape[1] < 2:
         raise InputError(
             f"{what} needs at least 2 columns, one per class; got {matrix.shape[1]}. "
             "For a binary score p pass the two columns [1 - p, p]."
         )
-    return matrix
-
-
-def class_scores_and_highest(
-    values: Any, what: str
-) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray] | None]:
-    """Return `as_class_scores`, and `highest` if one pass finds both in the time of the check."""
-    matrix = as_floats(values, ndim=2, what=what)
-    if matrix.shape[1] > NARROW:
+    if tops or matrix.shape[1] > NARROW:
         label, top, checked = highest_checked(matrix)
         if checked:
             return matrix, (label, top)
-    return _of_classes(matrix, what), None
+    return _in_unit_interval(matrix, what), None
 
 
 def check_columns(matrix: np.ndarray, n_classes: int) -> np.ndarray:

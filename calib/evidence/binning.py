@@ -485,12 +485,8 @@ def uniform_finder(n_bins: int, dtype: Any) -> Callable[[np.ndarray], np.ndarray
     """Return a function that finds equal-width bins as `assign_bins` does, as int32."""
     if dtype != np.float32 or n_bins > EXACT_BINS:
         return BinFinder(uniform_edges(n_bins), dtype)
-
-    def find(scores: np.ndarray) -> np.ndarray:
-        found = np.multiply(scores, n_bins, dtype=np.float64).astype(np.int32)
-        return np.minimum(found, n_bins - 1, out=found)
-
-    return find
+    last = n_bins - 1
+    return lambda scores: np.minimum(np.multiply(scores, n_bins, dtype=np.float64).astype(np.int32), last)
 
 
 def equal_mass_cuts(group_ends: np.ndarray, n_bins: int) -> np.ndarray:

@@ -517,10 +517,11 @@ def as_evidence(
     scores: Scores | None = None,
     sample_weight: Values | None = None,
     cluster: Values | None = None,
+    tops: bool = False,
 ) -> Evidence:
     """Return the evidence of labels and scores, or of one thing that knows its outcomes, without scores.
 
-    Weights and clusters are by default the predictions'; evidence and problems have their own.
+    Weights and clusters are by default the predictions', or the evidence's own. `tops` as for `labelled`.
     """
     if scores is None and isinstance(y_true, (Rows, SummedRows, BinaryProblems)):
         if sample_weight is not None or cluster is not None:
@@ -529,7 +530,7 @@ def as_evidence(
                 "when it is made, for problems to reduce_to_binary"
             )
         return ReducedRows(y_true) if isinstance(y_true, BinaryProblems) else y_true
-    return Rows(known_rows(y_true, scores, sample_weight, cluster))
+    return Rows(known_rows(y_true, scores, sample_weight, cluster, tops))
 
 
 def single_rows(
@@ -616,6 +617,7 @@ def known_rows(
     scores: Scores | None = None,
     sample_weight: Values | None = None,
     cluster: Values | None = None,
+    tops: bool = False,
 ) -> BasePrediction:
     """Return labels and scores as labelled predictions, or the predictions that came in first place."""
     if y_true is None:
@@ -630,7 +632,7 @@ def known_rows(
                 else f"labelled predictions are needed, and not a {type(given).__name__}"
             )
     if scores is not None:
-        return labelled(cast(Values, y_true), scores, sample_weight, cluster)
+        return labelled(cast(Values, y_true), scores, sample_weight, cluster, tops=tops)
     if not isinstance(y_true, BasePrediction):
         raise InputError(
             "scores are missing: pass labels and scores, or labelled predictions; got a "

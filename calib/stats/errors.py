@@ -12,7 +12,7 @@ from calib.base.exceptions import InputError
 from calib.base.parallel import WORKERS, map_threads
 from calib.base.results import Result
 from calib.data.defaults import LEVEL, N_BINS
-from calib.data.notions import Notion, Strategy
+from calib.data.notions import TOP_NOTIONS, Notion, Strategy
 from calib.data.predictions import BasePrediction, Scores, TopLabelPrediction, Values
 from calib.data.validation import check_choice, check_norm, check_order, n_axes, plain
 from calib.evidence.binning import BinaryProblems, bin_statistics
@@ -93,7 +93,7 @@ def ece(
     (0.0, 0.4)
     """
     check_norm(norm)
-    evidence = as_evidence(y_true, scores, sample_weight, cluster)
+    evidence = as_evidence(y_true, scores, sample_weight, cluster, notion in (None, *TOP_NOTIONS))
     cells = evidence.cells(notion, n_bins=n_bins, strategy=strategy, top_k=top_k, effects=False)
     return cells.ece(norm)
 
@@ -167,7 +167,7 @@ def accuracy(
         given = np.asarray(plain(predicted))
         if given.dtype.kind != "f" or not ((given > 0) & (given < 1)).any():
             predicted = TopLabelPrediction(given, np.ones(len(given)))
-    return as_evidence(y_true, predicted, sample_weight, cluster).mean("accuracy").value
+    return as_evidence(y_true, predicted, sample_weight, cluster, tops=True).mean("accuracy").value
 
 
 def brier_score(
