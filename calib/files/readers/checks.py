@@ -387,8 +387,9 @@ def is_of_the_prediction(columns: Columns, roles: Roles) -> Outcome:
     if not roles.correct or columns.called(score, "confidence") or roles.label:
         return None
     values, right = columns[score], outcomes_of(columns[roles.correct], roles.correct)
-    low = np.asarray(values < UNLIKELY) & ~np.isnan(right)
-    if not is_within(values) or low.sum() < FEW_ROWS or (share := float(right[low].mean())) < 0.5:
+    low = right[np.asarray(values < UNLIKELY) & ~np.isnan(right)]
+    beyond = 3.0 * np.sqrt(UNLIKELY * (1.0 - UNLIKELY) / max(len(low), 1))
+    if not is_within(values) or not len(low) or (share := float(low.mean())) < max(0.5, UNLIKELY + beyond):
         return None
     return False, (
         f"{score!r} may be the probability of an event: below {UNLIKELY:g}, {roles.correct!r} holds in "
@@ -397,20 +398,21 @@ def is_of_the_prediction(columns: Columns, roles: Roles) -> Outcome:
 
 
 def is_at_least_chance(columns: Columns, roles: Roles) -> Outcome:
-    if roles.predicted is None or roles.scale.startswith("log"):
-        return None
     score, label = roles.probabilities[0], [name for name in roles.label if name in columns.word]
-    size = len(columns.words(roles.predicted, *label))
     low = columns.ends(score)[0] / (100.0 if roles.scale == "percent" else 1.0)
-    if len(columns.words(roles.predicted)) == 2 and low < 0.495 and columns.sides(roles.predicted, score):
-        size = 2  # a decision: a threshold on P(Y = 1)
+    named = [roles.predicted] if roles.predicted else predicted_of(columns, score)
+    decided = [n for n in named if low < 0.495 and len(columns.words(n)) == 2 and columns.sides(n, score)]
+    if roles.scale.startswith("log") or not (roles.predicted or decided):
+        return None
+    said, true = (sorted(columns.words(*names)) for names in (named, label))
+    size = 2 if decided else len({*said} if same_classes(true, said) else {*said, *true})
     least = f"a predicted class of {size} has at least {1 / max(size, 1):.4g}"
-    if sides := _sides_of_a_match(columns, roles.predicted, *label):
+    if sides := roles.predicted and _sides_of_a_match(columns, roles.predicted, *label):
         size, least = 2, f"a predicted side of {some_names(sides)} has at least 0.5"
     what = f"the lowest {score!r} is {low:.4g}: {least}"
-    is_confidence = columns.called(score, "confidence") or columns.is_predicted(roles.predicted)
+    is_confidence = columns.called(score, "confidence") or columns.is_predicted(named[0])
     is_confidence = is_confidence and not _is_of_else(columns, roles)
-    if sides or (size == 2 and (label or not is_confidence)):
+    if decided or sides or (size == 2 and (label or not is_confidence)):
         return low >= 0.495, what
     return None if is_confidence or size < 2 else (low >= 1.0 / size - 0.005, what)
 
@@ -514,7 +516,7 @@ CHECKS: dict[str, tuple[Callable[[Columns, Roles], Outcome], Collection[str], tu
     "runs with the label": (runs_with_the_label, ("vectors", "binary"), ("positive",)),
     "goes with right": (goes_with_right, ("top-label", "confidence"), ()),
     "confidence of the prediction": (is_of_the_prediction, ("top-label", "confidence"), ("correct",)),
-    "at least chance": (is_at_least_chance, ("top-label",), ()),
+    "at least chance": (is_at_least_chance, ("top-label", "confidence"), ()),
     "one vocabulary": (is_one_vocabulary, ("top-label",), ()),
     "graded": (is_graded, ("top-label", "confidence"), ("correct",)),
     "sometimes right": (is_sometimes_right, ("top-label", "confidence"), ("predicted", "correct")),

@@ -185,8 +185,9 @@ class Columns:
         role = next((role for role in SIDE_ROLES if is_called(name, role)), None)
         together = is_called(name, "together")
         if role in ("id", "cluster") or (role is None and together):
-            n_values = len(pd.unique(values))
-            if n_values == len(values):
+            filled = pd.Series(values, dtype=values.dtype).replace("", np.nan)
+            n_values = filled.nunique()
+            if 0 < n_values == filled.count():
                 role = role and "id"
             elif together and n_values >= MIN_CLUSTERS:
                 role = "cluster"
@@ -233,7 +234,7 @@ class Columns:
         parts = self.word[name].split("_")
         rest = [part for part in parts if part not in TRUE_WORDS]
         others = ([p for p in self.word[n].split("_") if p not in TWIN_WORDS] for n in predicted if n != name)
-        return 0 < len(rest) < len(parts) and any(rest == other for other in others)
+        return 0 < len(rest) < len(parts) and any(rest == other[-len(rest) :] for other in others)
 
     @cached_property
     def truths(self) -> dict[str, str]:
@@ -245,8 +246,7 @@ class Columns:
         found: dict[str, str] = {}
         for name in self.word:
             match = LABEL_PREFIX.fullmatch(name.strip()) or LABEL_SUFFIX.fullmatch(name.strip())
-            named = scores.get((match[1] if match else name).strip(), [])
-            named = [other for other in named if other != name]
+            named = [n for n in scores.get((match[1] if match else name).strip(), []) if n != name]
             flag = is_flag(self[name]) or (self[name].dtype == object and yes_or_no(self[name]))
             if named and flag and not self.is_predicted(name):
                 found |= dict.fromkeys(named, name)
@@ -436,11 +436,12 @@ class Columns:
 
     @cached_property
     def grouped(self) -> dict[str, tuple[str, ...]]:
-        """The group of columns that sum to 1 of each of their names."""
+        """The group of columns that sum to 1, or whose highest is predicted, by each of their names."""
         found = {name: group for group in self.groups for name in group}
-        for frame in self.frames(self.scores):
-            if self.sum_to_one(frame.columns):
-                found |= dict.fromkeys(frame.columns, frame.columns)
+        for columns in (frame.columns for frame in self.frames(self.scores)):
+            decided = len(columns) > 2 and any(self.decided(columns, n) is not None for n in self.predicted)
+            if decided or self.sum_to_one(columns):
+                found |= dict.fromkeys(columns, columns)
         return found
 
     def threshold_of(self, name: str, expected: float = EXPECTED) -> str | None:
@@ -558,10 +559,8 @@ def are_odds(matrix: np.ndarray) -> bool:
 
 def is_row_number(values: np.ndarray) -> bool:
     """Whether a column counts the rows: 0, 1, 2, ... or 1, 2, 3, ..."""
-    first = values[0]
-    if not (first == 0 or first == 1) or len(values) < 3 or values[-1] != first + len(values) - 1:
-        return False
-    return bool((values == np.arange(len(values)) + int(first)).all())
+    counted = values[:1] + np.arange(len(values))
+    return len(values) > 2 and values[0] in (0, 1) and bool((values == counted).all())
 
 
 def flags_of(table: Table, names: Sequence[str]) -> np.ndarray:

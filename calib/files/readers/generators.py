@@ -295,9 +295,11 @@ def predicted_of(columns: Columns, score: str) -> list[str]:
     found: list[str] = []
     stem = normalised((columns.event_of(score) or ("", "", ""))[1])
     for name in columns.classes if stem and not columns.given.predicted else ():
-        word = columns.word[name]
-        rest = {word.removeprefix(f"{stem}_"), word.removesuffix(f"_{stem}")} - {word}
-        named = any(is_called(part, "predicted") or part in ("label", "class") for part in rest)
+        parts = columns.word[name].split("_")
+        rest = "_".join(part for part in parts if part not in stem.split("_"))
+        named = {*stem.split("_")} <= {*parts} and (
+            is_called(rest, "predicted") or rest in ("label", "class")
+        )
         found += [name] if named and name != columns.given.label else []
     return found or [name for name in columns.predicted if name != score]
 

@@ -134,7 +134,8 @@ def _rank(columns: Columns, reading: TableReading) -> tuple[int, ...]:
     named = 0 if label in columns.word and columns.called(label, "true") else named
     score = first not in columns.word or columns.is_called_score(first)
     is_confidence = roles.kind == "confidence" and columns.called(first, "confidence")
-    labelled = label is None, reading.place, not roles.label
+    blank = first in columns.numeric and bool(np.isnan(columns[first]).mean() > MOSTLY_EMPTY)
+    labelled = label is None, blank, reading.place, not roles.label
     return len(REQUIRED & failed.keys()), len(failed), *labelled, named, 2 - score - is_confidence
 
 
@@ -182,6 +183,8 @@ def _turned(columns: Columns, reading: TableReading) -> list[TableReading]:
     roles = reading.roles
     if roles.kind != "binary" or "runs with the label" not in reading.failed or columns.given.positive:
         return []
+    if "decisions follow" in reading.passed and roles.label[0] in columns.labels:
+        return []  # the decisions say which class it is
     words = columns.words(*roles.label)
     other = replace(roles, positive=min(words - {roles.positive or positive_of(words)}))
     turned = TableReading(other, reading.place, *sentences_of(columns, other))
@@ -270,8 +273,7 @@ def _options(columns: Columns, roles: Roles) -> dict[str, str]:
     scores = roles.probabilities
     head, tail = (commonprefix([name[::step] for name in scores]) for step in (1, -1))
     head, tail = (re.sub(r"[^\W_]*$", "", around) for around in (head, tail))  # up to a separator
-    plain = len(scores) > 1 and "*" not in head + tail
-    alone = plain and columns.around(head, tail[::-1]) == scores
+    alone = len(scores) > 1 and "*" not in head + tail and columns.around(head, tail[::-1]) == scores
     found = {
         "score": f"{head}*{tail[::-1]}" if alone else ",".join(scores),
         "label": roles.label[0] if len(roles.label) == 1 else "",
@@ -412,8 +414,7 @@ def _refusal(columns: Columns, ranked: Sequence[TableReading]) -> str:
             "'confidence', or the log-likelihood of every choice"
         )
     if columns.predicted:
-        others = [name for name in columns.scores if name not in columns.predicted]
-        others = [*columns.table.matrices] or others
+        others = [*columns.table.matrices] or [n for n in columns.scores if n not in columns.predicted]
         others_words = f"; if {some_names(others)} are scores, name them" * bool(others)
         return (
             f"column {columns.predicted[0][:60]!r} holds decisions, and calibration needs their "

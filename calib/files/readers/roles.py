@@ -127,9 +127,8 @@ class Roles(SingleColumns):
         for name, role in self.table():
             by_role.setdefault(role, []).append(name)
         by_role |= {"rows only of": [*self.only], "without the label": [*self.drop_label]}
-        used = [
-            f"{role} {some_names(names)}" for role, names in by_role.items() if names and role != "not used"
-        ]
+        by_role.pop("not used", None)
+        used = [f"{role} {some_names(names)}" for role, names in by_role.items() if names]
         scale = "" if self.scale in ("unknown", "probabilities") else f" (as {self.scale.replace('_', '-')})"
         return "; ".join([used[0] + scale, *used[1:]])
 

@@ -206,3 +206,10 @@ def test_few_labelled_rows_are_enough_to_be_sometimes_right():
     file = f"prediction,confidence,label\n{rows}".encode()
     found = check(file, fix=["labels_missing"])["evaluation"].rows()
     assert (len(found.labels), found.labels.mean()) == (20, 0.75)
+
+
+def test_distinct_ids_of_which_some_are_blank_are_no_clusters():
+    ids = [f"c{row}" for row in range(N - 2)] + ["", ""]
+    roles = guess_roles(table_from({"customer_id": ids, "p": P, "y": Y}))
+    assert (roles.id, roles.cluster) == ("customer_id", None)
+    assert read({"customer_id": ids, "p": P, "y": Y}).n_samples == N

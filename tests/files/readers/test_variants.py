@@ -92,6 +92,16 @@ def printed(how):
 
 
 READ = {
+    "a second model that answers few rows": (
+        csv(
+            label=Y,
+            pred=D,
+            prob_event=P,
+            review_label=np.where(np.arange(N) % 4 == 0, Y.astype(str), ""),
+            review_confidence=np.where(np.arange(N) % 4 == 0, C, np.nan),
+        ),
+        event(P),
+    ),
     "a confidence that is graded for another prediction": (
         csv(
             ground_truth=YES,
@@ -375,6 +385,25 @@ READ = {
 }
 #: Refused files, what the user says then, and the numbers that it gives.
 ASKED = {
+    "decisions of several models, and a unit of three": (
+        csv(
+            unit=T,
+            actual_failure=Y,
+            forest_predicted_failure=D,
+            forest_failure_probability=P,
+            odd_predicted_failure=1 - Y,
+            odd_score=(0.55 - 0.1 * Y + 0.01 * X[:, 0]).round(3),
+            boost_predicted_failure=(Q > 0.5).astype(int),
+            boost_failure_probability=Q,
+        ),
+        {"score": "forest_failure_probability"},
+        event(P),
+    ),
+    "only the rows in which an event's decision is wrong": (
+        csv(true_label=1 - D, pred_label=D, confidence=P, correct=False),
+        {"positive": "1"},
+        event(P, 1 - D),
+    ),
     "the winner of two sides": (
         csv(
             home=TEAMS[T],
@@ -601,6 +630,18 @@ UNLABELLED = {
 }
 #: Files without probabilities: no reading of them is offered.
 NOTHING_OFFERED = {
+    "one-against-rest scores of each class beside the highest": csv(
+        true_label=(T + Y) % 3, pred_label=TOP, **of_classes("prob_{}", (0.35 + 0.3 * F).round(3))
+    ),
+    "an event's probability beside decisions of other scores": csv(
+        kind=np.where(Y, "Harmful", "Harmless"),
+        harm=P,
+        effect=(X[:, 0] - 2).round(3),
+        predicted_kind=np.where(np.roll(D, 1), "harmful", "harmless"),
+    ),
+    "few chances of an event beside its decision and right or wrong": csv(
+        harm=P[:12], predicted_kind=np.where(P[:12] > 0.4, "harmful", "harmless"), correct=np.arange(12) != 3
+    ),
     "sentences about short answers": lines(
         lambda at: {
             "question": f"q{at}",
