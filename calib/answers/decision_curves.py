@@ -18,7 +18,7 @@ from calib.data.validation import as_finite, as_floats, as_names, check_level
 from calib.evidence.clusters import Clusters
 from calib.evidence.row_scores import weighted_mean
 from calib.evidence.rows import Known, Source, as_pair, scores_and_next, single_rows
-from calib.stats.bootstrap import limits_of_means, with_unseen_errors
+from calib.stats.bootstrap import limits_of_means, with_unseen_changes
 from calib.stats.intervals import combined_difference, few_clusters_factor, jeffreys_limits
 
 
@@ -204,18 +204,14 @@ def benefit_difference(
     a, b = as_pair(y_true, scores_a, scores_b, sample_weight, cluster)
     happened, event, _ = event_rows(a)
     other, grid = event_rows(b)[1], _checked(thresholds)
-    one_more = 1.0 / a.n_samples if a.clusters.independent else 1.0 / a.clusters.n_clusters
     found = []
     for threshold in grid:
         cost = threshold / (1.0 - threshold)
         change = (other >= threshold).astype(np.float64) - (event >= threshold)
         worth = np.where(happened, change, -cost * change)
-        mean, low, high = np.array(limits_of_means(worth[None], level, 1.0 + cost, a, None)[0])[:, None]
-        not_seen = [size for size in (1.0, -1.0, cost, -cost) if not (worth == size).any()]
-        for size in (max(not_seen, default=0.0), min(not_seen, default=0.0)):
-            low, high = with_unseen_errors(mean, low, high, np.array([size * one_more]), 1.0 - level)
-        found.append((mean, low, high))
-    difference, lower, upper = np.concatenate(found, axis=1)
+        (ends,) = limits_of_means(worth[None], level, 1.0 + cost, a, None)
+        found.append(with_unseen_changes(worth, ends, (1.0, -1.0, cost, -cost), a, level))
+    difference, lower, upper = np.array(found).T
     return BenefitDifference(grid, difference, lower, upper, level)
 
 

@@ -192,8 +192,8 @@ def brier_skill(evidence: Rows, level: float = LEVEL) -> Interval:
     if uncertainty <= 0.0:
         return Interval("skill", np.nan, np.nan, np.nan, level)
     value = 1.0 - brier / uncertainty
-    moved = evidence.weights * (brier / uncertainty * (base - uncertainty) - (loss - brier)) / uncertainty
-    low, high = mean_limits((value + moved)[None], level, evidence.clusters)
+    moved = (brier / uncertainty * (base - uncertainty) - (loss - brier)) / uncertainty
+    low, high = mean_limits((value + moved)[None], level, evidence.clusters, evidence.weights)
     return Interval("skill", value, float(low[0]), min(float(high[0]), 1.0), level)
 
 

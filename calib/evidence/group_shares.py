@@ -22,6 +22,7 @@ class Shares:
     happened: np.ndarray  #: (G,) float64: Weighted share of outcomes that happen
     score: np.ndarray  #: (G,) float64: Weighted mean score
     rows: np.ndarray  #: (G,) float64: Independent rows whose share has the same variance
+    by_weight: np.ndarray  #: (G,) float64: Rows that their weights alone are worth (Kish 1965)
     #: (G,) float64: Equal-sized clusters with as precise a variance; infinite if independent
     even: np.ndarray
     variance: np.ndarray  #: (G,) float64: Variance of `happened`
@@ -58,36 +59,35 @@ class ShareSums:
     """Sums over the rows of G sets, of which `Shares` are made; `square` are sums over units of rows.
 
     A unit is a row, or the rows of one cluster in the set; a, b and c are its sums of weights times outcomes,
-    of weights, and of weights times outcomes minus scores.
+    of weights, and of weights times outcomes minus scores. The last sum is over rows.
     """
 
     count: np.ndarray
     weight: np.ndarray
     happened: np.ndarray
     score: np.ndarray
-    square: np.ndarray  #: (5, G): Sums over units of a^2, a b, b^2, c b and c^2
+    square: np.ndarray  #: (6, G): Sums of a^2, a b, b^2, c b and c^2, and of the rows' squared weights
 
     def shares(self, units: np.ndarray | None = None, even: np.ndarray | None = None) -> Shares:
         """Return the shares; `units` and `even` are the clusters of each set, None for independent rows."""
         with np.errstate(invalid="ignore", divide="ignore"):
             happened, score = self.happened / self.weight, self.score / self.weight
-            a2, ab, b2, cb, c2 = self.square / self.weight**2
-            if units is not None:
-                a2, ab, b2, cb, c2 = (
-                    each * units / np.maximum(units - 1.0, 1.0) for each in (a2, ab, b2, cb, c2)
-                )
+            *products, square = self.square / self.weight**2
+            factor = 1.0 if units is None else units / np.maximum(units - 1.0, 1.0)
+            a2, ab, b2, cb, c2 = (each * factor for each in products)
             variance = a2 - 2.0 * happened * ab + happened**2 * b2
             gap = happened - score
             excess = np.maximum(c2 - 2.0 * gap * cb + gap**2 * b2 - variance, 0.0)
             rows = happened * (1.0 - happened) / variance
             known = variance > 1e-12 * happened * (1.0 - happened)
             if units is None:
-                rows = np.where(known, rows, self.weight**2 / self.square[2])
+                rows = np.where(known, rows, 1.0 / square)
             else:
                 rows = np.where(known, np.minimum(rows, self.count), units)
+            by_weight = 1.0 / square
         even = np.full(len(rows), np.inf) if even is None else even
         count = self.count.astype(np.int64)
-        return Shares(count, self.weight, happened, score, rows, even, variance, excess)
+        return Shares(count, self.weight, happened, score, rows, by_weight, even, variance, excess)
 
     def minus(self, own: ShareSums) -> ShareSums:
         """Return the sums of all rows, which are the only set here, without each set's own."""
@@ -122,14 +122,15 @@ def shares_of_groups(
         away, squares = happened - score, weight**2
         outcome = per_group(weight * weighed)
         further = [per_group(each) for each in (squares, squares * away, squares * away**2)]
-        square = np.stack([outcome, outcome, *further])
+        square = np.stack([outcome, outcome, *further, further[0]])
         own = ShareSums(**sums, square=square)
         whole = ShareSums(**totals, square=square.sum(axis=1, keepdims=True))
         return own.shares(), whole.minus(own).shares(), np.zeros(n_groups)
     pair, at = np.unique(clusters.code * n_groups + group, return_inverse=True)
     cluster, place = np.divmod(pair, n_groups)
-    each_row = (weighed, weight, weighed - weight * score, np.ones(len(group)))
-    a, b, c, size = (np.bincount(at, values) for values in each_row)
+    each_row = (weighed, weight, weighed - weight * score, weight**2, np.ones(len(group)))
+    of_pairs = [np.bincount(at, values) for values in each_row]
+    a, b = of_pairs[:2]
 
     def per_pair(values: np.ndarray) -> np.ndarray:
         return np.bincount(place, values, n_groups)
@@ -145,18 +146,21 @@ def shares_of_groups(
         ]
         return [np.stack(own), np.stack(rest)]
 
-    def terms(a: np.ndarray, b: np.ndarray, c: np.ndarray, size: np.ndarray) -> list[np.ndarray]:
+    def terms(
+        a: np.ndarray, b: np.ndarray, c: np.ndarray, square: np.ndarray, size: np.ndarray
+    ) -> list[np.ndarray]:
         spread = size * (1.0 + np.maximum(size - 1.0, 0.0) * correlation)
-        return [a * a, a * b, b * b, c * b, c * c, (size > 0).astype(np.float64), spread, spread**2]
+        counted = (size > 0).astype(np.float64)
+        return [a * a, a * b, b * b, c * b, c * c, square, counted, spread, spread**2]
 
-    wholes = [np.bincount(cluster, values) for values in (a, b, c, size)]
-    apart = [whole[cluster] - value for whole, value in zip(wholes, (a, b, c, size), strict=True)]
-    inside, outside = sides(terms(a, b, c, size), terms(*apart), terms(*wholes))
-    own = ShareSums(**sums, square=inside[:5])
-    rest = ShareSums(**{name: totals[name] - sums[name] for name in names}, square=outside[:5])
+    wholes = [np.bincount(cluster, values) for values in of_pairs]
+    apart = [whole[cluster] - value for whole, value in zip(wholes, of_pairs, strict=True)]
+    inside, outside = sides(terms(*of_pairs), terms(*apart), terms(*wholes))
+    own = ShareSums(**sums, square=inside[:6])
+    rest = ShareSums(**{name: totals[name] - sums[name] for name in names}, square=outside[:6])
     with np.errstate(invalid="ignore", divide="ignore"):
-        first = own.shares(inside[5], inside[6] ** 2 / inside[7])
-        second = rest.shares(outside[5], outside[6] ** 2 / outside[7])
+        first = own.shares(inside[6], inside[7] ** 2 / inside[8])
+        second = rest.shares(outside[6], outside[7] ** 2 / outside[8])
         away = (a - first.happened[place] * b) * (apart[0] - second.happened[place] * apart[1])
         together = per_pair(away) / (first.weight * second.weight)
         correlation = together / np.sqrt(first.variance * second.variance)

@@ -314,7 +314,12 @@ def _sums_by_key(sums: CellSums, n_keys: int) -> ShareSums:
     weight, count, score = sums.total("weight"), sums.count.astype(np.float64), sums.total("score")
     away = right * weight - score
     away_squared = right * (weight - 2.0 * score) + sums.total("square")
-    each = [squares * right] * 2 + [squares, squares * away / weight, squares * away_squared / weight]
+    each = [squares * right] * 2 + [
+        squares,
+        squares * away / weight,
+        squares * away_squared / weight,
+        squares,
+    ]
     return ShareSums(
         count=per_key(count),
         weight=per_key(weight),

@@ -6,6 +6,7 @@ with the covariance of the row values (Hothorn, Bretz & Westfall 2008).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -19,12 +20,15 @@ from calib.base.results import Result
 from calib.data.defaults import LEVEL, RANDOM_STATE
 from calib.data.predictions import Scores, Values
 from calib.data.validation import as_clusters, as_finite, check_level, random_generator
-from calib.data.weights import row_weights
+from calib.data.weights import effective_rows, row_weights
 from calib.evidence.clusters import Clusters, even_clusters, even_clusters_of
 from calib.evidence.row_scores import TINY, row_values, weighted_mean
 from calib.evidence.rows import Known, Rows, Source, as_pair, single_rows
+from calib.stats.effective import rows_with_unseen
 
 Metric = Literal["accuracy", "brier", "log_loss"]
+#: A value and the ends of its interval.
+Ends = tuple[float, float, float]
 #: The largest value of each metric.
 MOST: dict[str, float] = {"accuracy": 1.0, "brier": 2.0, "log_loss": -np.log(TINY)}
 #: Draws of the largest difference: the standard error of its tail is 0.3 %.
@@ -110,7 +114,8 @@ def paired_interval(
 ) -> PairedInterval:
     """Return the difference b - a of accuracy, Brier score or log loss on the same rows, with its interval.
 
-    Parameters as for `bootstrap_interval`. Calibration errors have `paired_difference`.
+    Parameters as for `bootstrap_interval`. Calibration errors have `paired_difference`. If rows differ in
+    accuracy in one direction only, the interval allows for further rows that differ in the other one.
     """
     a, b = as_pair(y_true, scores_a, scores_b, sample_weight, cluster)
     if a.kind != b.kind:  # a Brier score of all classes is another number than that of the top label
@@ -134,7 +139,13 @@ def paired_intervals_of(
     `rows` are evidence of these rows, `unseen` is the change of each difference, (m,), by one more wrong row.
     """
     a, *means_b = (weighted_mean(losses, rows.weights) for losses in (losses_a, *losses_b))
-    changes = limits_of_means(losses_b - losses_a, level, MOST[metric], rows, unseen)
+    differences, is_share = losses_b - losses_a, metric == "accuracy"
+    changes = limits_of_means(differences, level, MOST[metric], rows, None if is_share else unseen)
+    if is_share:
+        changes = [
+            with_unseen_changes(values, change, (1.0, -1.0), rows, level) if values.any() else change
+            for values, change in zip(differences, changes, strict=True)
+        ]
     return [PairedInterval(metric, a, b, *change, level) for b, change in zip(means_b, changes, strict=True)]
 
 
@@ -159,19 +170,38 @@ def with_unseen_errors(
     return middle - np.hypot(middle - lower, down), middle + np.hypot(upper - middle, up)
 
 
+def with_unseen_changes(
+    values: np.ndarray, ends: Ends, sizes: Sequence[float], rows: Rows, level: float
+) -> Ends:
+    """Return mean and ends, also allowing for further rows with values of these sizes that no row has.
+
+    Without rows that differ in one direction, the values do not show that such rows exist.
+    """
+    not_seen = np.array([size for size in sizes if not (values == size).any()])
+    n_units = rows.n_samples if rows.clusters.independent else rows.clusters.n_clusters
+    mean, lower, upper = map(np.array, ends)
+    for unseen in (not_seen.max(initial=0.0), not_seen.min(initial=0.0)):
+        lower, upper = with_unseen_errors(mean, lower, upper, unseen / n_units, 1.0 - level)
+    return ends[0], float(lower), float(upper)
+
+
 def mean_limits(
-    values: np.ndarray, level: float, clusters: Clusters | None = None
+    values: np.ndarray, level: float, clusters: Clusters | None = None, weights: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends of an interval of the mean of each row of (m, n) values; infinite for one cluster.
 
     The studentised mean T is made normal by a cubic transformation, T + a (T^2 / 3 + 1 / 6) + a^2 T^3 / 27
     with a the skewness of the values over sqrt(n) (Hall 1992, "On the removal of skewness by
-    transformation"); the ends are where it reaches Student's quantiles. With clusters, n in a is divided by
-    the design effect: the skewness of a few sums would be noise.
+    transformation"); the ends are where it reaches Student's quantiles. With clusters or weights, the values'
+    skewness is weighted, and n in a is divided by the design effect: the skewness of a few sums, or of a few
+    heavy rows, would be noise. With weights, n is the number of effective rows (`rows_with_unseen`).
     """
     check_level(level)
     clusters = clusters or Clusters.of(None, values.shape[1])
-    mean, error, bend, free = np.array([_moments(row, clusters) for row in values]).T
+    if weights is not None and np.ptp(weights) == 0.0:
+        weights = None
+    moments = [_moments(row, clusters, weights, 1.0 - level) for row in values]
+    mean, error, bend, free = np.array(moments).T
     quantile = stdtrit(free, (1.0 + level) / 2.0)
 
     def studentised(at: np.ndarray) -> np.ndarray:
@@ -184,27 +214,45 @@ def mean_limits(
     return mean - studentised(quantile) * error, mean - studentised(-quantile) * error
 
 
-def _moments(values: np.ndarray, clusters: Clusters) -> tuple[float, float, float, float]:
-    mean, n = values.mean(), len(values)
+def _moments(
+    values: np.ndarray, clusters: Clusters, weights: np.ndarray | None, alpha: float
+) -> tuple[float, float, float, float]:
+    n, factor = len(values), 1.0
+    mean = values.mean() if weights is None else weighted_mean(values, weights)
     if clusters.n_clusters == 1:
         return mean, np.inf, 0.0, 1.0
     away = values - mean
-    square, sums = away * away, clusters.sums(away)
-    alone, by_cluster = square.sum(), float(sums @ sums)
-    worth = n if clusters.independent else even_clusters_of(sums, away, clusters.code)
+    square, worth = away * away, float(n)
+    if weights is not None:
+        weights = weights / weights.mean()
+        worth = float(effective_rows(float(n), weights @ weights))
+        away = weights * away
+        factor = _unseen_weights(square, weights, worth, alpha)
+    sums = clusters.sums(away)
+    alone = float(square.sum() if weights is None else weights @ square)
+    by_cluster = factor * float(sums @ sums)
+    if not clusters.independent:
+        worth = min(worth, even_clusters_of(sums, away, clusters.code))
     free = max(worth, 2.0) - 1.0
     bend = np.einsum("i,i", square, away) * np.sqrt(by_cluster) / alone**2 if alone**2 > 0.0 else 0.0
     return mean, np.sqrt(by_cluster * (1.0 + 1.0 / free)) / n, bend, free
 
 
+def _unseen_weights(square: np.ndarray, weights: np.ndarray, by_weight: float, alpha: float) -> float:
+    """Return the factor on the variance of a weighted mean for rows far from it, with weights not seen."""
+    spread, varied, variance = weights @ square, weights @ square**2, weights**2 @ square
+    if varied <= 0.0:
+        return 1.0
+    rows = len(square) * spread / variance
+    return float(rows / rows_with_unseen(rows, spread**2 / varied / len(square), by_weight, alpha))
+
+
 def limits_of_means(
     losses: np.ndarray, level: float, most: float, rows: Rows, unseen: np.ndarray | None
-) -> list[tuple[float, float, float]]:
+) -> list[Ends]:
     """Return (mean, lower, upper) of each row of losses, with ends in [-most, most]."""
     mean = np.array([weighted_mean(values, rows.weights) for values in losses])
-    if rows.is_weighted:  # to first order a weighted mean is the mean of these values
-        losses = mean[:, None] + (losses - mean[:, None]) * rows.weights
-    ends = mean_limits(losses, level, rows.clusters)
+    ends = mean_limits(losses, level, rows.clusters, rows.weights)
     if unseen is not None:
         ends = with_unseen_errors(mean, *ends, unseen, 1.0 - level)
     lower, upper = (np.clip(end, -most, most) for end in ends)

@@ -1,4 +1,4 @@
-"""The number of independent rows that rows of clusters are worth."""
+"""The number of independent rows that rows of clusters, or rows with weights, are worth."""
 
 from __future__ import annotations
 
@@ -75,6 +75,21 @@ def effective_sample(
     effect = rows.dependence.design_effects(problems.scores, problems.rows, group, weight=problems.weights)
     n_rows, correlation = problems.n_samples, rows.dependence.correlation
     return EffectiveSample(n_rows, rows.clusters.n_clusters, correlation, float(effect[0][0, 0]))
+
+
+def rows_with_unseen(rows: Any, seen: Any, by_weight: Any, alpha: Any) -> Any:
+    """Return the effective rows of a mean, allowing for rows like those that vary, with weights not seen.
+
+    `rows` follow from the variance, to which rows of the share `seen` of all weight contribute. A few of them
+    do not show how unequal the weights of others are. If -log(alpha / 2) further rows of an average row's
+    weight are expected, none is seen with a chance of alpha / 2. They count as seen if this lowers the
+    effective rows. `by_weight` are the rows that weights alone are worth (Kish 1965).
+
+    >>> [float(rows_with_unseen(rows, 0.01, 100.0, 0.05).round(1)) for rows in (100.0, 400.0)]
+    [100.0, 119.0]
+    """
+    more = -np.log(alpha / 2.0) / by_weight
+    return np.minimum(rows, by_weight * (seen + more) / (seen * by_weight / rows + more))
 
 
 def dependence_words(rows: Any) -> str:

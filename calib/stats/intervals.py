@@ -35,6 +35,7 @@ from calib.evidence.row_scores import weighted_mean
 from calib.evidence.rows import Evidence, Rows, Source, as_evidence
 from calib.evidence.sums import SummedRows
 from calib.stats.bootstrap import bootstrap_interval, with_unseen_errors
+from calib.stats.effective import rows_with_unseen
 from calib.stats.floors import CellMetric
 from calib.stats.frequencies import binomial_deviation, folded_inverse, wilson_interval
 from calib.stats.measures import MEASURES, Measure
@@ -329,11 +330,13 @@ def worth_of_rows(away: np.ndarray, clusters: Clusters, alpha: float, fitted: in
 def gap_limits(shares: Shares, alpha: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends of the intervals, of coverage 1 - alpha, of how often outcomes happen minus the score.
 
-    Clopper & Pearson's, with weights and clusters for the effective rows (Korn & Graubard 1998). If scores
-    say little about the outcomes, the mean score adds to the variance of a gap (`Shares.excess`).
+    Clopper & Pearson's, with weights and clusters for the effective rows (Korn & Graubard 1998), see
+    `calib.stats.effective.rows_with_unseen`. If scores say little about the outcomes, the mean score adds to
+    the variance of a gap (`Shares.excess`).
     """
     few, happened = few_clusters_factor(shares.even, alpha), shares.happened
-    rows = shares.rows * few
+    rarer = np.minimum(happened, 1.0 - happened)
+    rows = rows_with_unseen(shares.rows, rarer, shares.by_weight, alpha) * few
     low, high = binomial_limits(happened * rows, rows, alpha)
     further = shares.excess * ndtri(alpha / 2.0) ** 2 / few
     below, above = (np.sqrt(distance**2 + further) for distance in (happened - low, high - happened))
@@ -375,6 +378,7 @@ def share_limits(evidence: Evidence, alpha: float) -> tuple[float, float]:
     rows = share * (1.0 - share) / variance if variance > 0.0 else evidence.effective_samples
     if clusters is not None:
         rows = min(rows, evidence.n_samples) if variance > 0.0 else clusters
+    rows = rows_with_unseen(rows, min(share, 1.0 - share), evidence.effective_samples, alpha)
     rows *= few_clusters_factor(evidence.even_clusters, alpha)
     low, high = binomial_limits(np.array([share * rows]), np.array([rows]), alpha)
     return float(low[0]), float(high[0])

@@ -16,7 +16,8 @@ from calib.data.predictions import BinaryPrediction, Scores, Values, score_matri
 from calib.data.validation import check_level
 from calib.evidence.rows import Evidence, Rows, Source, as_evidence
 from calib.stats.binless import CalibrationSlope, calibration_slope
-from calib.stats.bootstrap import Interval
+from calib.stats.bootstrap import Ends, Interval
+from calib.stats.effective import rows_with_unseen
 from calib.stats.intervals import binomial_limits, few_clusters_factor
 
 #: With fewer rows with the event, or without it, the interval of O/E is no narrower than without scores:
@@ -69,7 +70,8 @@ def observed_expected(
     With R = O/E, the variance of the observed share is the sum of squares of y - R p (over clusters, if there
     are), which is the linearised variance of R. The interval is Clopper & Pearson's for the number of rows
     with this variance (Korn & Graubard 1998); without events, for all rows. With 1 or 2 rows with the event,
-    or without it, the variance is at least p (1 - p) / n for the observed share p.
+    or without it, the variance is at least p (1 - p) / n for the observed share p. With weights there are
+    fewer rows if the weights of few events do not show how unequal the weights of others are.
 
     Examples
     --------
@@ -91,11 +93,17 @@ def observed_expected(
     rows = evidence.effective_samples if evidence.n_clusters is None else float(evidence.n_clusters)
     if isinstance(evidence, Rows) and 0.0 < share < 1.0:
         problems, ratio = evidence.problems(), share / expected
-        away = problems.weights * (problems.outcomes - ratio * problems.scores)
-        variance = evidence.clusters.take(problems.rows).spread(away) / total**2
+        clusters, spread = evidence.clusters.take(problems.rows), share * (1.0 - share)
+        variance, alone = (
+            max(clusters.spread(problems.weights * (problems.outcomes - mean)) / total**2, 1e-300)
+            for mean in (ratio * problems.scores, share)
+        )
         if min(share, 1.0 - share) * n_rows < FEW:
-            variance = max(variance, share * (1.0 - share) / rows)
-        rows, log_error = share * (1.0 - share) / max(variance, 1e-300), np.sqrt(variance) / share
+            variance = max(variance, spread / rows)
+        rows, log_error = spread / variance, np.sqrt(variance) / share
+        if evidence.is_weighted:
+            rarer, by_weight = min(share, 1.0 - share), evidence.effective_samples
+            rows *= float(rows_with_unseen(spread / alone, rarer, by_weight, alpha)) * alone / spread
     rows = min(rows * few_clusters_factor(evidence.even_clusters, alpha), 1e15)
     low, high = binomial_limits(np.array([share * rows]), np.array([rows]), alpha)
     ends = float(low[0]) / expected, float(high[0]) / expected
@@ -120,9 +128,6 @@ def calibration_in_the_large(
     line = calibration_slope(event_evidence(as_evidence(y_true, scores, sample_weight, cluster)), level=level)
     ends = line.in_the_large, line.in_the_large_lower, line.in_the_large_upper
     return Interval("in the large", *ends, level)
-
-
-Ends = tuple[float, float, float]
 
 
 def line_numbers(line: CalibrationSlope) -> tuple[Ends, Ends]:

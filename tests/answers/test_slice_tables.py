@@ -119,11 +119,17 @@ def test_differences_and_their_intervals_are_those_of_the_two_sides(weights, clu
             side = evidence.take(np.flatnonzero(mask))
             says = np.average(PROBA[mask].max(axis=1), weights=None if weights is None else weights[mask])
             accuracy = side.mean("accuracy")
-            n_rows = accuracy.value * (1.0 - accuracy.value) / accuracy.variance
+            n_rows, few = accuracy.value * (1.0 - accuracy.value) / accuracy.variance, 1.0
             if not evidence.clusters.independent:  # declared, or copies of rows
                 sizes = np.bincount(np.unique(evidence.clusters.code[mask], return_inverse=True)[1])
                 n_rows = min(n_rows, mask.sum())
-                n_rows *= few_clusters_factor(even_clusters(sizes, evidence.dependence.correlation), alpha)
+                few = few_clusters_factor(even_clusters(sizes, evidence.dependence.correlation), alpha)
+                n_rows *= few
+            if weights is not None:  # -log(alpha / 2) rows of an average row's weight may be unseen
+                alone, more = weights[mask].sum() ** 2 / (weights[mask] ** 2).sum(), -np.log(alpha / 2.0)
+                rarer = min(accuracy.value, 1.0 - accuracy.value)
+                left = rarer * (few / n_rows) + more / alone**2
+                n_rows = min(n_rows, few * (rarer + more / alone) / left)
             low, high = binomial_limits(np.array([accuracy.value * n_rows]), np.array([n_rows]), alpha)
             ends.append((accuracy.value - says, low[0] - says, high[0] - says))
         right = (evidence.labels == PROBA.argmax(axis=1)).astype(float)

@@ -139,6 +139,50 @@ def test_copies_in_clusters_have_the_interval_of_the_rows_alone():
     np.testing.assert_allclose(copied, mean_limits(values, 0.9))
 
 
+def test_weights_have_the_skewness_of_the_values_and_unseen_rows_by_hand():
+    """Skewness and variance are weighted; -log(alpha / 2) rows of the average weight may be unseen."""
+    random = np.random.default_rng(3)
+    values, weights = random.exponential(size=(2, 30)) ** 2, random.lognormal(size=30)
+    share = weights / weights.sum()
+    n = 1.0 / (share @ share)
+    for value, *ends in zip(values, *mean_limits(values, 0.9, weights=weights), strict=True):
+        mean = share @ value
+        moments = [share @ (value - mean) ** power for power in (2, 3, 4)]
+        found, seen = moments[0] / (share**2 @ (value - mean) ** 2), moments[0] ** 2 / moments[2]
+        more = -np.log(0.05)
+        rows = min(found, (seen + more / n) / (seen / found + more / n**2))
+        error = np.sqrt(moments[0] / rows * (1 + 1 / (n - 1)))
+        a = moments[1] / moments[0] ** 1.5 / np.sqrt(rows)
+        for end, sign in zip(ends, (1, -1), strict=True):
+            t = (mean - end) / error
+            left = t + a * (t**2 / 3 + 1 / 6) + a**2 * t**3 / 27
+            assert left == pytest.approx(sign * student.ppf(0.95, n - 1))
+
+
+def test_equal_weights_change_nothing():
+    values = np.random.default_rng(2).exponential(size=(3, 40)) ** 2
+    np.testing.assert_array_equal(
+        mean_limits(values, 0.9, weights=np.full(40, 2.0)), mean_limits(values, 0.9)
+    )
+
+
+def test_rows_that_differ_in_one_direction_only_do_not_show_that_no_row_differs_in_the_other():
+    """2 of 60 rows are right only by b: a fair coin does that in every fourth sample.
+
+    -log(0.025) = 3.689 rows right only by a may be unseen; squares of both parts are added.
+    """
+    y, a, b = np.zeros(60, int), np.tile([0.9, 0.1], (60, 1)), np.tile([0.9, 0.1], (60, 1))
+    a[:2] = [0.4, 0.6]
+    found = paired_interval(y, a, b, metric="accuracy")
+    (low,), (high,) = mean_limits(np.append(np.ones(2), np.zeros(58))[None], 0.95)
+    assert low > 0.0  # what these rows alone show
+    reach = np.hypot(2 / 60 - low, -np.log(0.025) / 60)
+    assert (found.lower, found.upper) == pytest.approx((2 / 60 - reach, high))
+    assert found.lower < 0.0
+    same = paired_interval(y, a, a**1.1 / (a**1.1).sum(axis=1, keepdims=True), metric="accuracy")
+    assert (same.lower, same.upper) == (0.0, 0.0)  # no row differs
+
+
 def test_symmetric_values_have_the_interval_of_student():
     values = np.array([[-2.0, -1.0, 0.0, 1.0, 2.0]])
     half = student.ppf(0.975, 4) * np.sqrt(2.5 / 5)

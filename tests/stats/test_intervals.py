@@ -13,6 +13,7 @@ from scipy.optimize import brentq
 from scipy.stats import beta, binom, norm
 from scipy.stats import t as student
 
+import calib
 from benchmarks.intervals import error_coverage
 from benchmarks.populations import (
     Population,
@@ -268,6 +269,26 @@ def test_few_clusters_widen_the_interval_of_the_accuracy_by_hand():
     cluster, proba = np.repeat(np.arange(5), 4), np.tile([0.9, 0.1], (20, 1))
     found = measure_interval(as_evidence(np.zeros(20, int), proba, None, cluster), "accuracy")
     assert found == pytest.approx((0.22753, 1.0), abs=1e-5)
+
+
+def test_one_light_wrong_row_does_not_show_that_wrong_rows_are_light():
+    """99 rows of weight 1 are right, one of weight 0.1 is wrong: p = 0.1 / 99.1.
+
+    Its variance alone is that of p / variance > 900 rows. -log(0.025) = 3.689 rows of the average share,
+    1 / n for n = 99.1^2 / 99.01 rows, count as seen, with the variance that their weights have.
+    """
+    weights, p = np.append(np.ones(99), 0.1), 0.1 / 99.1
+    labels = np.append(np.zeros(99, int), 1)
+    variance = (99 * p**2 + (0.1 * (1 - p)) ** 2) / 99.1**2
+    found, n = p * (1 - p) / variance, 99.1**2 / 99.01
+    assert found > 900
+    rows = (p + 3.68888 / n) / (p / found + 3.68888 / n**2)
+    evidence = as_evidence(labels, np.tile([0.9, 0.1], (100, 1)), weights)
+    upper = beta.ppf(0.975, p * rows + 1, (1 - p) * rows)
+    assert measure_interval(evidence, "accuracy")[0] == pytest.approx(1 - upper, abs=1e-6)
+    assert upper > 0.03  # 900 rows would give 0.005
+    event = calib.observed_expected(labels, np.full(100, 0.02), sample_weight=weights)
+    assert event.upper == pytest.approx(upper / 0.02, rel=1e-5)
 
 
 def test_clusters_that_are_all_right_are_no_proof_of_a_squared_error():
