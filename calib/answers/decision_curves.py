@@ -19,6 +19,7 @@ from calib.evidence.clusters import Clusters
 from calib.evidence.row_scores import weighted_mean
 from calib.evidence.rows import Known, Source, as_pair, scores_and_next, single_rows
 from calib.stats.bootstrap import limits_of_means, with_unseen_changes
+from calib.stats.effective import rows_with_unseen
 from calib.stats.intervals import combined_difference, few_clusters_factor, jeffreys_limits
 
 
@@ -159,7 +160,8 @@ def decision_curve(
     -----
     The shares TP / n and FP / n have Jeffreys intervals of the effective rows, combined with their
     correlation (MOVER, Zou & Donner 2008), so that a threshold without needless actions has an interval, too.
-    With clusters, variances follow from the sums over clusters; few clusters count as fewer rows.
+    With clusters, variances follow from the sums over clusters; few clusters count as fewer rows. With
+    weights, they allow for weights that were not seen.
 
     Examples
     --------
@@ -172,12 +174,15 @@ def decision_curve(
     odds, weight = grid / (1.0 - grid), weight / weight.sum()
     hits, needless, covariance = _shares_acted_on(rows.clusters, happened, event, weight, grid)
     few = 1.0 if rows.clusters.independent else few_clusters_factor(rows.clusters.n_clusters, alpha)
-    most = 1.0 / float(weight @ weight) if rows.clusters.independent else float(rows.clusters.n_clusters)
+    by_weight = 1.0 / float(weight @ weight)
+    most = by_weight if rows.clusters.independent else float(rows.clusters.n_clusters)
     least = np.inf if rows.clusters.n_clusters == 1 else 1e-30
     ends, variances = [], np.maximum(covariance[[0, 1], [0, 1]], least)
     for share, variance in zip((hits, needless), variances, strict=True):
         spread = share * (1.0 - share)
-        effective = np.where(spread > 1e-12, spread / variance, most) * few
+        effective = np.where(spread > 1e-12, spread / variance, most)
+        seen = np.minimum(share, 1.0 - share)
+        effective = rows_with_unseen(effective, seen, by_weight, alpha) * few
         ends.append((share, *jeffreys_limits(share * effective, effective, alpha)))
     correlation = covariance[0, 1] / np.sqrt(variances[0] * variances[1])
     costs = tuple(end * odds for end in ends[1])

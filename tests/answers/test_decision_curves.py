@@ -47,6 +47,32 @@ def test_the_interval_combines_both_shares_by_hand():
     assert curve.lower[0] == pytest.approx(h - odds * f - np.sqrt(s * s + t * t - 2 * r * s * t))
 
 
+def test_one_light_needless_action_does_not_show_that_they_are_light():
+    """60 rows: 20 hits and 39 rows below of weight 1, one needless action of weight 0.05.
+
+    Shares have Jeffreys limits of effective rows, in whose variance -log(0.025) rows of the average weight
+    count as seen.
+    """
+    y, score = np.repeat([1, 0], [20, 40]), np.repeat([0.9, 0.1, 0.9], [20, 39, 1])
+    weights = np.append(np.ones(59), 0.05)
+    curve, share = decision_curve(y, score, thresholds=[0.5], sample_weight=weights), weights / 59.05
+    n, more, ends, away = 59.05**2 / (59 + 0.05**2), -np.log(0.025), [], []
+    for hit in (y == 1, (y == 0) & (score > 0.5)):
+        p = share @ hit
+        away.append(share * (hit - p))
+        u = away[-1] @ away[-1] / (p * (1 - p))
+        seen = min(p, 1 - p)
+        rows = min(1 / u, (seen + more / n) / (seen * u + more / n**2))
+        ends += [p, *(beta.ppf(q, p * rows + 0.5, (1 - p) * rows + 0.5) for q in (0.025, 0.975))]
+    h, _, h_high, f, f_low, f_high = ends
+    r = away[0] @ away[1] / np.sqrt((away[0] @ away[0]) * (away[1] @ away[1]))
+    s, t = h - ends[1], f_high - f
+    assert curve.lower[0] == pytest.approx(h - f - np.sqrt(s * s + t * t - 2 * r * s * t))
+    s, t = h_high - h, f - f_low
+    assert curve.upper[0] == pytest.approx(h - f + np.sqrt(s * s + t * t - 2 * r * s * t))
+    assert f_high > 0.03  # 1 of 60 equal rows: 0.075; the light row's variance alone: 0.003
+
+
 def test_a_threshold_without_needless_actions_has_an_interval():
     curve = decision_curve([1, 1, 0, 0, 0], [0.95, 0.92, 0.3, 0.2, 0.1], thresholds=[0.9])
     assert curve.model[0] == pytest.approx(0.4)
