@@ -16,6 +16,9 @@ normal interval stands beside.
 few: numbers of 5 to 40 clusters, whose rows share a part of the log-odds and, with the correlation 0.1, of
 the outcome. The delete-one jackknife with Student's quantile stands beside.
 
+weighted: means of the rows of a calibrated model whose weights are unequal, and the difference from equally
+good scores, which is 0. Weights are lognormal, or 20 for every twentieth row on average.
+
 differences: of squared l2 errors of two models. If the true difference is 0, every direction is wrong.
 
 bands: the honest band holds the curve at every score, and "calibrated within x everywhere above 1/2".
@@ -51,7 +54,7 @@ from benchmarks.populations import (
 from benchmarks.simulation import Draws, Table, main, sides
 from calib.data.notions import Notion
 from calib.evidence.rows import as_evidence
-from calib.stats.bootstrap import mean_limits
+from calib.stats.bootstrap import Metric, mean_limits
 from calib.stats.intervals import measure_interval
 
 AGREED = "labels mostly agreed on"
@@ -265,6 +268,36 @@ def few(key: str, n_clusters: int, n_rows: int) -> Draws:
         found = number(score, true)
         beside = sides(found - half, found + half, truth, "jackknife, ") | {"jackknife, width": 2 * half}
         yield sides(lower, upper, truth) | {"width": upper - lower} | beside
+
+
+#: Weights of n rows.
+WEIGHTS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
+    "equal": lambda random, n: np.ones(n),
+    "lognormal": lambda random, n: random.lognormal(size=n),
+    "1 or 20": lambda random, n: np.where(random.random(n) < 0.05, 20.0, 1.0),
+}
+
+
+@Table(("weights", "n"), [*product(WEIGHTS, (60, 200, 600))])
+def weighted(name: str, n: int) -> Draws:
+    random = np.random.default_rng(n)
+    truth = softmax(random.normal(size=(TRUTH_ROWS // 10, 3)) * 2.5, axis=1)
+    right, square = truth.max(axis=1).mean(), np.mean(1.0 - (truth**2).sum(axis=1))
+    while True:
+        log_odds, noise = random.normal(size=(n, 3)) * 2.5, random.normal(size=(n, 3)) * 0.3
+        truth = softmax(log_odds, axis=1)
+        labels = draw_labels(truth, random)
+        weights: dict[str, Any] = {"sample_weight": WEIGHTS[name](random, n)}
+        found: dict[str, bool] = {}
+        metrics: tuple[tuple[Metric, float], ...] = (("accuracy", right), ("brier", square))
+        for metric, mean in metrics:
+            own = calib.bootstrap_interval(labels, truth, metric=metric, **weights)
+            found[f"{metric} misses (5 %)"] = not own.lower <= mean <= own.upper
+        for metric, _ in metrics:
+            both = (softmax(log_odds + side * noise, axis=1) for side in (1, -1))
+            pair = calib.paired_interval(labels, *both, metric=metric, **weights)
+            found[f"{metric} differs (5 %)"] = pair.lower > 0.0 or pair.upper < 0.0
+        yield found
 
 
 def pair_coverage(a: Population, b: Population) -> Draws:

@@ -1,7 +1,8 @@
 """How often 95 % intervals about P(Y = 1) hold the true number.
 
 events: O/E, in the large, slope and Brier skill of a risk whose log-odds are off by a line. Scores are drawn
-anew. Clusters have ten rows with the correlation 0.2; weights are uniform between 0.2 and 2.
+anew. Clusters have ten rows with the correlation 0.2; weights are uniform between 0.2 and 2, or
+lognormal.
 
 centres: log-odds of each centre are off by a normal number with the standard deviation tau. Intervals of the
 mean and of a new centre.
@@ -32,6 +33,7 @@ def large_of(chance: np.ndarray, log_odds: np.ndarray, weight: np.ndarray) -> fl
         ],
         *[("independent", 500, 0.0, 1.3), ("clusters", 500, -1.0, 1.0), ("clusters", 2_000, -1.0, 0.7)],
         ("weighted", 500, -1.0, 1.0),
+        ("unequal weights", 300, -4.5, 1.0),
     ],
     {"width of O/E": ".2f"},
 )
@@ -40,7 +42,11 @@ def events(dependence: str, n: int, middle: float, slope: float) -> Draws:
     while True:
         log_odds = random.normal(middle, 1.0, n)
         chance, score = expit(0.2 + slope * log_odds), expit(log_odds)
-        weight = random.uniform(0.2, 2.0, n) if dependence == "weighted" else np.ones(n)
+        weight = np.ones(n)
+        if dependence == "weighted":
+            weight = random.uniform(0.2, 2.0, n)
+        elif dependence == "unequal weights":
+            weight = random.lognormal(size=n)
         shared = 0.2 if dependence == "clusters" else 0.0
         latent = np.sqrt(shared) * random.standard_normal(cluster.max() + 1)[cluster]
         latent += np.sqrt(1.0 - shared) * random.standard_normal(n)
@@ -49,7 +55,7 @@ def events(dependence: str, n: int, middle: float, slope: float) -> Draws:
             happened,
             score,
             cluster=cluster if shared else None,
-            sample_weight=weight if dependence == "weighted" else None,
+            sample_weight=weight,
         )
         base = weight @ chance / weight.sum()
         brier = weight @ (chance * (1.0 - score) ** 2 + (1.0 - chance) * score**2) / weight.sum()

@@ -28,13 +28,16 @@ SECTIONS = (
         1.0,
     ),
     (
-        "intervals means areas few",
+        "intervals means areas few weighted",
         "Intervals of mean scores and of the AUC",
         "`calib.bootstrap_interval` and `calib.auc`: how often 95 % intervals hold the true number. "
         "Most confidences are high, so losses are skewed. The difference is between a model and its "
         "sharpened copy. The interval of an AUC is wide if few rows have the rarer outcome, because unseen "
         "rows could be out of order. The third table has few clusters, whose rows share a part of the score "
-        "and of the outcome, and the delete-one jackknife with Student's quantile beside calib's intervals.",
+        "and of the outcome, and the delete-one jackknife with Student's quantile beside calib's intervals. "
+        "In the fourth table rows of a calibrated model have weights, lognormal or 20 for every twentieth "
+        "row: how often 95 % intervals miss, and how often `calib.paired_interval` finds a difference from "
+        "equally good scores.",
         5.0,
     ),
     (
@@ -49,9 +52,10 @@ SECTIONS = (
         "risks events centres",
         "The probability of an event",
         "`calib.risk`: how often the 95 % intervals of O/E, in the large, slope and Brier skill hold the "
-        "true number, if log-odds are off by a line. Clusters have ten rows with the correlation 0.2. Then "
-        "`calib.calibration_by_centre`: log-odds of each centre are off by a normal number with the standard "
-        "deviation tau. How often the intervals hold the mean over centres, and the numbers of a new centre.",
+        "true number, if log-odds are off by a line. Clusters have ten rows with the correlation 0.2; "
+        "weights are uniform between 0.2 and 2, or unequal: lognormal. Then `calib.calibration_by_centre`: "
+        "log-odds of each centre are off by a normal number with the standard deviation tau. How often the "
+        "intervals hold the mean over centres, and the numbers of a new centre.",
         2.0,
     ),
     (
