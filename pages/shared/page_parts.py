@@ -21,24 +21,12 @@ from typing import Any, ParamSpec
 import streamlit as st
 
 from calib import InputError
-from pages.shared.session import (
-    DEFAULT_EXAMPLE,
-    FURTHER,
-    LOG,
-    ON_SCREEN,
-    name_data_in_address,
-    remember_address,
-)
+from pages.shared.session import DEFAULT_EXAMPLE, KEPT, LOG, name_data_in_address, remember_address
 from pages.shared.widgets import escaped
 
 Arguments = ParamSpec("Arguments")
 SCRIPT = Path("assets/session.js")
 COOKIE = "calib-tab"
-#: Names in the session for what the user uploaded or made; settings are in the address.
-KEPT = (
-    *(*ON_SCREEN, "fits", "previous", "notes", "addresses", "chosen", "opened"),
-    *("reading", *FURTHER, "in_use", "project", "split"),
-)
 
 
 def part(function: Callable[Arguments, None]) -> Callable[Arguments, None]:

@@ -52,6 +52,11 @@ DEFAULT_EXAMPLE = "resnet"
 READINGS = ("reading", "apply-reading", "project-read", "summary-read", "calibrator-read")
 #: Keys for the screen: the data, calibrators of the model on screen, and of each other model.
 ON_SCREEN = ("dataset", "methods", "elsewhere")
+#: Names in the session for what the user uploaded or made; settings are in the address.
+KEPT = (
+    *(*ON_SCREEN, "fits", "previous", "notes", "addresses", "chosen", "opened"),
+    *("reading", *FURTHER, "in_use", "project", "split"),
+)
 #: Fields of a project that hold data on screen under the same names.
 SAVED = (
     *("name", "description", "simulated", "calibration", "evaluation"),
