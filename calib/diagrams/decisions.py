@@ -64,7 +64,10 @@ def draw_judgement(judgement: Judgement) -> Figure:
             hovertemplate="mean confidence %{x:.1%}",
             name="the judge's confidence",
         )
-    return _in_rows(data, cells.names, cells.share, title="people agree", range=[-0.02, 1.04], dtick=0.5)
+    least = float(np.nanmin(np.concatenate([low, middle, stated]), initial=1.0))
+    return _in_rows(
+        data, cells.names, cells.share, title="people agree", range=[least - 0.04, 1.04], nticks=4
+    )
 
 
 def draw_levels(rule: Coarsening) -> Figure:
@@ -92,7 +95,8 @@ def _in_rows(data: list[Any], names: Sequence[str], share: np.ndarray, **axis: A
     named = [f"{shorten(name, 30)} ({part:.0%} of rows)" for name, part in zip(names, share, strict=True)]
     room = names_above(data, 130 + 34 * max(len(named), 2))
     rows = named_rows(named, margin=room["margin"], range=[len(named) - 0.5, -0.5], ticks="")
-    return figure(data, xaxis={**PERCENT, **axis}, **{**room, **rows})
+    whole = [{**trace, "cliponaxis": False} for trace in data]
+    return figure(whole, xaxis={**PERCENT, **axis}, **{**room, **rows})
 
 
 def draw_risk_coverage(
