@@ -89,7 +89,8 @@ def rows_with_unseen(rows: Any, seen: Any, by_weight: Any, alpha: Any) -> Any:
     [100.0, 119.0]
     """
     more = -np.log(alpha / 2.0) / by_weight
-    return np.minimum(rows, by_weight * (seen + more) / (seen * by_weight / rows + more))
+    divisor = np.maximum(seen * by_weight + more * rows, 1e-300)  # 0 if one cluster tells nothing
+    return np.minimum(rows, by_weight * (seen + more) * rows / divisor)
 
 
 def dependence_words(rows: Any) -> str:

@@ -98,12 +98,12 @@ def observed_expected(
             max(clusters.spread(problems.weights * (problems.outcomes - mean)) / total**2, 1e-300)
             for mean in (ratio * problems.scores, share)
         )
-        if min(share, 1.0 - share) * n_rows < FEW:
-            variance = max(variance, spread / rows)
+        rarer, most, by_weight = min(share, 1.0 - share), rows, evidence.effective_samples
         rows, log_error = spread / variance, np.sqrt(variance) / share
-        if evidence.is_weighted:
-            rarer, by_weight = min(share, 1.0 - share), evidence.effective_samples
+        if evidence.is_weighted and alone < np.inf:
             rows *= float(rows_with_unseen(spread / alone, rarer, by_weight, alpha)) * alone / spread
+        if rarer * n_rows < FEW:
+            rows, log_error = min(rows, most), max(log_error, np.sqrt(spread / most) / share)
     rows = min(rows * few_clusters_factor(evidence.even_clusters, alpha), 1e15)
     low, high = binomial_limits(np.array([share * rows]), np.array([rows]), alpha)
     ends = float(low[0]) / expected, float(high[0]) / expected
