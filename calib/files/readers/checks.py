@@ -37,8 +37,6 @@ from calib.files.readers.tables import as_keys, some_names
 
 #: Whether a test is passed, and the sentence about it; None if it does not apply.
 Outcome = tuple[bool, str] | None
-#: Columns with the same two values, besides the label, of which each could be it.
-MANY_ALIKE = 2
 #: A score below it that is mostly right is no confidence in the predicted class.
 UNLIKELY = 0.25
 #: Texts equal to the true answer more rarely than this part of what the scores expect are sentences about it.
@@ -119,8 +117,8 @@ def are_no_decisions(columns: Columns, roles: Roles) -> Outcome:
     if not names or not all(is_flag(columns[name]) for name in names):
         return None
     label = columns.label_of(roles)
-    classes = not label or label in columns.numeric and len(columns.words(label)) > MOST_OTHERS
-    if "vector" in roles.has and not classes and not any(map(columns.is_predicted, names)):
+    certain = label and (columns.goes_with(names, label) or not columns.has_header)
+    if certain and "vector" in roles.has and not any(map(columns.is_predicted, names)):
         return None
     return False, (
         f"{some_names(names)} hold only 0 and 1: decisions, but calibration needs their probabilities"
@@ -225,7 +223,7 @@ def is_distinct_label(columns: Columns, roles: Roles) -> Outcome:
     used = {label, roles.predicted, *roles.probabilities}
     others = [n for n in label_columns(columns) if n not in used]
     others = [n for n in others if len(columns.words(n)) == len(words) if vector or columns.words(n) == words]
-    if len(others) < (1 if vector else MANY_ALIKE):
+    if len(others) < (1 if vector else 2):
         return None
     return False, f"{label!r} is called no label, and neither are {some_names(others)}"
 
@@ -274,11 +272,16 @@ def _is_of_else(columns: Columns, roles: Roles) -> bool:
 
 
 def are_no_shares(columns: Columns, roles: Roles) -> Outcome:
-    names = roles.probabilities
-    plain = not roles.label and roles.scale == "unknown" and {*names} <= columns.word.keys()
-    if not plain or any(map(columns.is_called_score, names)) or is_within(columns.rows(names, FIRST)):
+    names, label = roles.probabilities, columns.label_of(roles)
+    plain = roles.scale == "unknown" and {*names} <= columns.word.keys()
+    if not plain or any(map(columns.is_called_score, names)) or (roles.label and label is None):
         return None
     others = [name for name in columns.scores if name not in names]
+    if label or is_within(columns.rows(names, FIRST)):  # shares beside a score with a decision of its own
+        said = [n for n in columns.predicted if columns.decided(names, n, True) is None]
+        said = said if not label or not columns.words(label) & {*(roles.class_names or ())} else []
+        others = [n for n in others if columns.is_called_score(n) and n in columns.unit]
+        others = [n for n in others if any(len(columns.sides(each, n) or ()) == 2 for each in said)]
     beside = f"{some_names(names)} have no names of scores, and could be shares, beside {some_names(others)}"
     return (False, beside) if others else None
 

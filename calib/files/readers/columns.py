@@ -368,15 +368,15 @@ class Columns:
         spread = np.sqrt(max(chance * (1.0 - chance), 1e-4) / len(true))
         return float(((top == true).mean() - chance) / spread)
 
-    def decided(self, scores: Sequence[str], label: str) -> np.ndarray | None:
-        """Return the highest scores if the label is always their class, though some are low; else None."""
+    def decided(self, scores: Sequence[str], label: str, certain: bool = False) -> np.ndarray | None:
+        """Return the highest scores if they always name a label, and some are low or `certain`; else None."""
         rows = np.nan_to_num(self.rows(scores, FIRST).astype(np.float64), nan=-np.inf)
         codes, words = words_in(self[label][:FIRST])
         top, high = rows.argmax(axis=1), rows.max(axis=1)
         one_to_one = len(np.unique(top * len(words) + codes)) == len(words) == len(np.unique(top))
         expected = MANY_EXPECTED if is_called(label, "label") else EXPECTED
         is_certain = high.min() >= CERTAIN or -np.log(high.clip(0.5)).sum() < expected
-        return high if one_to_one and len(words) > 1 and not is_certain else None
+        return high if one_to_one and len(words) > 1 and (certain or not is_certain) else None
 
     def goes_with(self, scores: Sequence[str], label: str) -> bool:
         """Whether the highest score names the class beyond chance; True if rows are too few to tell."""

@@ -92,6 +92,16 @@ def printed(how):
 
 
 READ = {
+    "weights of two groups beside a score and its decision": (
+        csv(
+            label=Y,
+            prob=P,
+            pred=D,
+            w_near=(0.6 - 0.3 * (Y + X[:, 0])).round(3),
+            w_far=(0.4 + 0.3 * (Y + X[:, 0])).round(3),
+        ),
+        event(P),
+    ),
     "a second model that answers few rows": (
         csv(
             label=Y,
@@ -735,6 +745,10 @@ NOTHING_OFFERED = {
 }
 #: Refused files, and what the refusal names.
 REFUSED = {
+    "one-hot features beside codes": (
+        csv(**of_classes("hobby_{}", np.eye(3, dtype=int)[T]), job=np.arange(N) * 7 % 11 % 3, predicted=D),
+        ("'hobby_alpha'", "only 0 and 1"),
+    ),
     "a count of votes": (csv(votes_k=2 + Y, p_unsure=P), ("'votes_k'", "no name of a label")),
     "features alone": (csv(f1=X[:, 0], f2=X[:, 1], f3=X.prod(1), label=Y), ("'f1'", "'f2'", "'f3'")),
     "labels against named classes": (csv(**of_classes("{}"), label=(T + 1) % 3), ("'label'",)),
