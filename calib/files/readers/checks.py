@@ -22,8 +22,10 @@ from calib.files.readers.columns import (
     EXPECTED,
     FEW_ROWS,
     FIRST,
+    LEAST_ALIKE,
     MANY_EXPECTED,
     PERCENT_WORDS,
+    PLAIN,
     SHARE_WORDS,
     Columns,
     are_odds,
@@ -31,7 +33,7 @@ from calib.files.readers.columns import (
     is_within,
 )
 from calib.files.readers.conventions import LABELS, PREDICTED_WORDS, SCALES, is_called, normalised
-from calib.files.readers.generators import is_another, is_free_text, label_columns, predicted_of, third_value
+from calib.files.readers.generators import is_another, is_free_text, label_columns, other_values, predicted_of
 from calib.files.readers.roles import Roles
 from calib.files.readers.tables import as_keys, some_names
 
@@ -39,10 +41,6 @@ from calib.files.readers.tables import as_keys, some_names
 Outcome = tuple[bool, str] | None
 #: A score below it that is mostly right is no confidence in the predicted class.
 UNLIKELY = 0.25
-#: Texts equal to the true answer more rarely than this part of what the scores expect are sentences about it.
-FEW_SHARE = 10.0
-#: Most columns of classes of which two could be the sides of a match.
-MOST_SIDES = 12
 #: Most other columns that are compared with a label.
 MOST_OTHERS = 100
 
@@ -51,7 +49,7 @@ def sentences_of(columns: Columns, roles: Roles) -> tuple[dict[str, str], dict[s
     """Try all tests that apply to a reading and that no option decides; return those passed, and failed."""
     passed: dict[str, str] = {}
     failed: dict[str, str] = {}
-    for name, (test, kinds, options) in CHECKS.items():
+    for name, (test, kinds, options, _) in CHECKS.items():
         if roles.kind not in kinds or any(getattr(columns.given, option) for option in options):
             continue
         if (outcome := test(columns, roles)) is not None:
@@ -71,7 +69,10 @@ def has_label(columns: Columns, roles: Roles) -> Outcome:
 
 def _could_be_true(columns: Columns, roles: Roles, name: str, pool: Sequence[str]) -> bool:
     """Whether scores go with a column that has no name of a label, or another column is like it."""
-    words = columns.words(name) - {third_value(columns, name)}
+    words, others = columns.words(name), other_values(columns, name)
+    if others and not words & PLAIN:
+        return True  # won, lost or pending
+    words -= {*others}
     decision = len(words) == 2 and columns.threshold_of(name) is not None
     if decision or columns.called(name, "class") or len(words) > MOST_OTHERS:
         return False
@@ -85,6 +86,10 @@ def _could_be_true(columns: Columns, roles: Roles, name: str, pool: Sequence[str
 
 def sums_to_one(columns: Columns, roles: Roles) -> Outcome:
     names, listed = roles.probabilities, some_names(roles.probabilities)
+    label, rows = columns.label_of(roles), columns.rows(names, FIRST)
+    n_complete, least = (~np.isnan(rows).any(axis=1)).sum(), min(LEAST_ALIKE, len(rows) / 2.0)
+    if label not in (None, *columns.labels) and n_complete < least:
+        return False, f"{n_complete} of {len(rows):,} rows of {listed} are complete"
     if columns.sum_to_one(names):
         return True, f"the rows of {listed} sum to 1"
     if names[0] in columns.table.matrices:
@@ -92,15 +97,13 @@ def sums_to_one(columns: Columns, roles: Roles) -> Outcome:
         return None if named else (False, f"the rows of {listed} do not sum to 1")
     if roles.scale in ("logits", "log_probabilities"):
         return True, f"{listed} are called {roles.scale.replace('_', '-')}"
-    if are_odds(columns.rows(names, FIRST)):
+    if are_odds(rows):
         return True, f"the inverses of {listed} sum to between 1 and 1.15, as for decimal odds"
-    label = columns.label_of(roles)
     words = columns.words(label) if label else frozenset()
-    if len(words) == 2 and is_within(columns.rows(names, FIRST)):
+    if len(words) == 2 and is_within(rows):
         return False, f"the rows of {listed} do not sum to 1, and {label!r} holds two values"
     frames = [frame for frame in columns.frames(columns.scores) if frame.columns == names]
     named = len(words & {*(roles.class_names or ())}) > 1 and 2 * len(words) >= len(names)
-    rows = columns.rows(names, FIRST)
     low, high = np.nanmin(rows), np.nanmax(rows)
     numbers = all(map(str.isdigit, roles.class_names or "a")) and not any(map(columns.is_called_score, names))
     if numbers and low >= 0.0 and 1.0 < high < np.inf:
@@ -137,9 +140,11 @@ def are_in_no_order(columns: Columns, roles: Roles) -> Outcome:
 
 def label_fits_classes(columns: Columns, roles: Roles) -> Outcome:
     label, names, size = columns.label_of(roles), roles.class_names or (), len(roles.probabilities)
-    if label is None:
+    if label is None or (label in columns.labels and columns.given.score):
         return None
     words = columns.words(label)
+    if not words & {*names} and (sides := _sides_of_a_match(columns, label)):
+        return False, f"{label!r} names {sides[0]!r} or {sides[1]!r}: write 1 for the first, 0 for the other"
     if names in (("0", "1"), ("1", "0")) and names[0] not in roles.probabilities[0]:
         fits = columns.agreement(roles.probabilities, label, names) > BEYOND
         how = "names" if fits else "does not name"
@@ -155,9 +160,11 @@ def label_fits_classes(columns: Columns, roles: Roles) -> Outcome:
     if text and names and same_classes(sorted(words), names) is None:
         return False, f"{label!r} says yes or no, but {some_names(roles.probabilities)} are of other classes"
     few, named = len(columns[label]) < FEW_ROWS, columns.called(label, *LABELS)
-    if (few and named) or not words or max(len(words), *map(int, filter(str.isdecimal, words)), 0) > 2 * size:
+    many = max(len(words), *map(int, filter(str.isdecimal, words)), 0) > 2 * size
+    known = label in columns.labels or roles.probabilities[0] not in columns.word
+    if (few and named) or not words or (many and known):
         return None
-    fits = few or (2 * len(words) >= size and columns.agreement(roles.probabilities, label) > BEYOND)
+    fits = not many and 2 * len(words) >= size and columns.agreement(roles.probabilities, label) > BEYOND
     what = "goes with" if fits else "does not go with"
     fits = fits or (named and bool(names) and names[0].isdigit())
     return fits, f"the highest of {some_names(roles.probabilities)} {what} {label!r}"
@@ -175,9 +182,12 @@ def is_not_the_decision(columns: Columns, roles: Roles) -> Outcome:
         score = columns.threshold_of(label, MANY_EXPECTED if columns.called(label, "label") else EXPECTED)
         if score is not None:
             decision = f"{score!r} at or above a threshold: a decision, and not the true class"
-    elif names[0] in columns.word and is_within(columns.rows(names, FIRST)):
-        high = columns.decided(names, label)
-        if high is not None:
+    elif names[0] in columns.word:
+        groups = [] if label in columns.labels else columns.groups
+        others = [] if label in columns.labels else [name for name in columns.classes if name != label]
+        doubted = any(columns.alike(label, other, False) for other in others[:MOST_OTHERS])
+        highs = (columns.decided(group, label, doubted=doubted) for group in dict.fromkeys((names, *groups)))
+        if (high := next((each for each in highs if each is not None), None)) is not None:
             low = f"even if this score is only {high.min():.4g}"
             decision = f"always the class with the highest score, {low}: it may be the model's decision"
             decision += " and not the true class"
@@ -189,6 +199,7 @@ def is_one_label(columns: Columns, roles: Roles) -> Outcome:
     if label is None:
         return None
     used = {label, roles.predicted, *roles.ranked, *roles.probabilities, roles.label and roles.correct}
+    used |= {*(_sides_of_a_match(columns, label) or ())}
     true = columns.called(label, "true")
     for other in [name for name in columns.classes if name not in used][:MOST_OTHERS]:
         if columns.is_predicted(other) or is_another(columns, other) or _is_agreement(columns, label, other):
@@ -206,7 +217,6 @@ def is_one_label(columns: Columns, roles: Roles) -> Outcome:
 
 
 def _is_agreement(columns: Columns, label: str, other: str) -> bool:
-    """Whether a column says in which rows a predicted class is the label."""
     if other not in columns.correct:
         return False
     right, true = outcomes_of(columns[other], other), as_keys(columns[label])
@@ -218,7 +228,9 @@ def is_distinct_label(columns: Columns, roles: Roles) -> Outcome:
     if label is None or label in columns.labels or label in columns.truths.values():
         return None
     words, vector = columns.words(label), "vector" in roles.has
-    if vector and words & {*(roles.class_names or ())}:
+    written = all(any(word in name for name in roles.probabilities) for word in words)
+    names = roles.class_names or ()
+    if vector and words & {*names} and (len(words) == len(names) or written):
         return None
     used = {label, roles.predicted, *roles.probabilities}
     others = [n for n in label_columns(columns) if n not in used]
@@ -321,8 +333,9 @@ def has_two_values(columns: Columns, roles: Roles) -> Outcome:
     label, words = roles.label[0], columns.words(*roles.label)
     if len(words) == 2:
         return True, f"{label!r} holds two values"
-    if third := third_value(columns, label):
-        return False, f"{label!r} holds {third!r} beside {some_names(sorted(words - {third}))}"
+    if others := other_values(columns, label):
+        rest = some_names(sorted(words - {*others}))
+        return False, f"{label!r} holds {some_names(others)} beside {rest}"
     if columns.given.positive:
         return None
     return False, f"{label!r} holds {len(words)} value{'s' * (len(words) != 1)}: {some_names(sorted(words))}"
@@ -425,7 +438,7 @@ def _sides_of_a_match(columns: Columns, *names: str) -> tuple[str, str] | None:
     said, taken = [as_keys(columns[n][:FIRST]) for n in names], {*names, *columns.predicted, *columns.labels}
     held = [n for n in columns.classes if n not in taken and columns[n].dtype == object]
     held = [n for n in held if not is_another(columns, n) and columns.words(n) & columns.words(names[0])]
-    for one, two in combinations(held[:MOST_SIDES], 2):
+    for one, two in combinations(held[:12], 2):
         first, second = (as_keys(columns[name][:FIRST]) for name in (one, two))
         if all((((first == each) != (second == each)) | (each == "")).all() for each in said):
             return one, two
@@ -474,7 +487,7 @@ def is_sometimes_right(columns: Columns, roles: Roles) -> Outcome:
         return None  # without labels, or written in two ways, which a fix repairs
     same, expected = same_answers(said, true), float(np.nansum(score.clip(0.0, 1.0)))
     right = int(np.nansum(same))
-    least = expected / FEW_SHARE if is_free_text(said) else 1.0
+    least = expected / 10.0 if is_free_text(said) else 1.0  # sentences about the answer are rarely equal
     if expected <= MANY_EXPECTED or right >= least:
         return None
     seldom = f"{roles.predicted!r} is {label!r} in {right or 'none'} of {len(said):,} rows"
@@ -497,33 +510,34 @@ def is_called_predicted(columns: Columns, roles: Roles) -> Outcome:
 
 
 ONE_SCORE = ("binary", "top-label", "confidence")
-#: All tests in the order in which they are told, with the kinds of readings, and the options that decide.
-CHECKS: dict[str, tuple[Callable[[Columns, Roles], Outcome], Collection[str], tuple[str, ...]]] = {
-    "has a label": (has_label, KINDS, ("label", "correct")),
-    "rows sum to 1": (sums_to_one, ("vectors",), ("score",)),
-    "no decisions": (are_no_decisions, KINDS, ("score",)),
-    "no order of ranks": (are_in_no_order, ("vectors",), ("score",)),
-    "label fits classes": (label_fits_classes, ("vectors",), ("score",)),
-    "label is not the decision": (is_not_the_decision, KINDS, ("label", "correct")),
-    "one label": (is_one_label, KINDS, ("label", "correct")),
-    "told from others": (is_distinct_label, ("binary",), ("label",)),
-    "classes by position": (is_distinct_label, ("vectors",), ("label",)),
-    "the named label": (is_the_named_label, KINDS, ("label",)),
-    "score has a name": (has_a_name, ONE_SCORE, ("score",)),
-    "no shares of others": (are_no_shares, ("vectors",), ("score",)),
-    "no means": (are_no_means, ("binary",), ("label",)),
-    "score stands alone": (stands_alone, ONE_SCORE, ("score",)),
-    "score is a probability": (is_a_probability, ONE_SCORE, ("scores",)),
-    "two values": (has_two_values, ("binary",), ("drop_label",)),
-    "decisions follow": (decisions_follow, ("binary",), ("score",)),
-    "runs with the label": (runs_with_the_label, ("vectors", "binary"), ("positive",)),
-    "goes with right": (goes_with_right, ("top-label", "confidence"), ()),
-    "confidence of the prediction": (is_of_the_prediction, ("top-label", "confidence"), ("correct",)),
-    "at least chance": (is_at_least_chance, ("top-label", "confidence"), ()),
-    "one vocabulary": (is_one_vocabulary, ("top-label",), ()),
-    "graded": (is_graded, ("top-label", "confidence"), ("correct",)),
-    "sometimes right": (is_sometimes_right, ("top-label", "confidence"), ("predicted", "correct")),
-    "predicted by its name": (is_called_predicted, ("top-label", "confidence"), ("predicted",)),
+#: All tests in the order in which they are told, with the kinds of readings, the options that decide, and
+#: whether no reading that fails is offered.
+CHECKS: dict[str, tuple[Callable[[Columns, Roles], Outcome], Collection[str], tuple[str, ...], bool]] = {
+    "has a label": (has_label, KINDS, ("label", "correct"), False),
+    "rows sum to 1": (sums_to_one, ("vectors",), ("score",), True),
+    "no decisions": (are_no_decisions, KINDS, ("score",), False),
+    "no order of ranks": (are_in_no_order, ("vectors",), ("score",), False),
+    "label fits classes": (label_fits_classes, ("vectors",), ("label",), True),
+    "label is not the decision": (is_not_the_decision, KINDS, ("label", "correct"), True),
+    "one label": (is_one_label, KINDS, ("label", "correct"), False),
+    "told from others": (is_distinct_label, ("binary",), ("label",), False),
+    "classes by position": (is_distinct_label, ("vectors",), ("label",), True),
+    "the named label": (is_the_named_label, KINDS, ("label",), True),
+    "score has a name": (has_a_name, ONE_SCORE, ("score",), False),
+    "no shares of others": (are_no_shares, ("vectors",), ("score",), False),
+    "no means": (are_no_means, ("binary",), ("label",), True),
+    "score stands alone": (stands_alone, ONE_SCORE, ("score",), True),
+    "score is a probability": (is_a_probability, ONE_SCORE, ("scores",), False),
+    "two values": (has_two_values, ("binary",), ("drop_label",), False),
+    "decisions follow": (decisions_follow, ("binary",), ("score",), True),
+    "runs with the label": (runs_with_the_label, ("vectors", "binary"), ("positive",), False),
+    "goes with right": (goes_with_right, ("top-label", "confidence"), (), False),
+    "confidence of the prediction": (is_of_the_prediction, ("top-label", "confidence"), ("correct",), True),
+    "at least chance": (is_at_least_chance, ("top-label", "confidence"), (), False),
+    "one vocabulary": (is_one_vocabulary, ("top-label",), (), False),
+    "graded": (is_graded, ("top-label", "confidence"), ("correct",), True),
+    "sometimes right": (is_sometimes_right, ("top-label", "confidence"), ("predicted", "correct"), True),
+    "predicted by its name": (is_called_predicted, ("top-label", "confidence"), ("predicted",), False),
 }
 #: Tests without which a reading is impossible, and not only in doubt.
 REQUIRED = frozenset(("no decisions", "at least chance"))

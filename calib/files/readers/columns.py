@@ -141,7 +141,7 @@ class Columns:
         self.classes = [n for n in self.free if n not in self.fractions]
         classes = [name for name in self.classes if name not in named]
         predicted = [n for n in classes if self.is_predicted(n) and not is_called(n, "label", "true")]
-        self.twins = [name for name in classes if self._is_twin(name, predicted)]
+        self.twins = [n for n in classes if self._is_twin(n, predicted) and len(self.words(n)) > 1]
         predicted = [name for name in predicted if name not in self.twins and not are_dates(self[name])]
         if {"announced", "calibrated"} <= {*word.values()}:  # calib wrote it
             predicted = [name for name in predicted if word[name] == "announced"]
@@ -368,14 +368,20 @@ class Columns:
         spread = np.sqrt(max(chance * (1.0 - chance), 1e-4) / len(true))
         return float(((top == true).mean() - chance) / spread)
 
-    def decided(self, scores: Sequence[str], label: str, certain: bool = False) -> np.ndarray | None:
+    def decided(
+        self, scores: Sequence[str], label: str, certain: bool = False, doubted: bool = False
+    ) -> np.ndarray | None:
         """Return the highest scores if they always name a label, and some are low or `certain`; else None."""
         rows = np.nan_to_num(self.rows(scores, FIRST).astype(np.float64), nan=-np.inf)
+        if not is_within(rows):
+            if label in self.labels or not self.sum_to_one(scores):
+                return None
+            rows = np.exp(rows) if rows.max() <= 0.0 else rows / 100.0
         codes, words = words_in(self[label][:FIRST])
         top, high = rows.argmax(axis=1), rows.max(axis=1)
         one_to_one = len(np.unique(top * len(words) + codes)) == len(words) == len(np.unique(top))
-        expected = MANY_EXPECTED if is_called(label, "label") else EXPECTED
-        is_certain = high.min() >= CERTAIN or -np.log(high.clip(0.5)).sum() < expected
+        expected = MANY_EXPECTED if is_called(label, "label") else EXPECTED / (1 + doubted)
+        is_certain = (high.min() >= CERTAIN and not doubted) or -np.log(high.clip(0.5)).sum() < expected
         return high if one_to_one and len(words) > 1 and (certain or not is_certain) else None
 
     def goes_with(self, scores: Sequence[str], label: str) -> bool:
@@ -494,7 +500,7 @@ class Columns:
             return first == second and (as_keys(self[name]) != as_keys(self[other])).any()
         texts = self[name].dtype == self[other].dtype == object and not first & second <= PLAIN
         if texts and len(first & second) > 1 and (first <= second or second <= first):
-            return True
+            return bool((as_keys(self[name]) == as_keys(self[other])).any())  # else the second best class
         if not flags or len(first) != 2 or len(second) != 2:
             return False
         a, b = (codes_of(self[each][:FIRST], sorted(self.words(each)), False) for each in (name, other))

@@ -21,8 +21,6 @@ OTHER_WORDS = words_of("second third runner alternative alt next other previous 
 RANK = re.compile(r"(?P<head>[a-z_]*?)_?(?P<rank>\d{1,3})_?(?P<tail>[a-z_]*)")
 #: Fewest rows before texts that mostly differ count as free answers.
 LEAST_TEXTS = 10
-#: Smallest maximum of a column without a score's name: prices of answers lie in [0, 1], too.
-LEAST_HIGH = 0.05
 #: Most columns of classes that are tried with a score, after those that are named.
 MOST_CLASSES = 12
 
@@ -54,12 +52,13 @@ def score_columns(columns: Columns) -> list[str]:
     """Return the columns that could hold one score for each row."""
     if given := columns.given.score:
         return [name for name in given if len(given) == 1 and name in columns.word]
-    unit = [name for name in columns.unit if columns.ends(name)[1] >= LEAST_HIGH]
+    unit = [name for name in columns.unit if columns.ends(name)[1] >= 0.05]  # lower are prices of answers
     found = [n for n in columns.scores if n in unit or columns.is_called_score(n) or columns.is_percent(n)]
     found = [name for name in found if not is_another(columns, name)] or found
     found = [name for name in found if len({*columns.ends(name)}) > 1] or found
     found = [name for name in found if name.startswith("p(")] or found
-    return found if len(found) <= MOST_MODELS else []
+    distinct = {hash(columns[n].tobytes()): n for n in reversed(found) if len(found) <= MOST_MODELS}
+    return sorted(distinct.values(), key=found.index)
 
 
 def of_ranks(columns: Columns) -> Iterator[Roles]:
@@ -147,7 +146,6 @@ def of_plain_scores(columns: Columns) -> Iterator[Roles]:
 
 
 def _are_scores(columns: Columns, frame: Frame) -> bool:
-    """Whether columns that are named after the classes of a label could be scores, and no features."""
     features = frame.word and frame.is_run and columns.event_of(frame.columns[0]) is None  # x_0, x_1
     if scale_of(frame.columns[0]) == "logits" or columns.sum_to_one(frame.columns):
         return True
@@ -155,7 +153,6 @@ def _are_scores(columns: Columns, frame: Frame) -> bool:
 
 
 def _with_labels(columns: Columns, frame: Frame) -> Iterator[Roles]:
-    """Propose scores of all classes with each label that fits them, or without a label."""
     matrix = frame.columns[0] in columns.table.matrices
     scale = scale_of(frame.columns[0]) if frame.word else "unknown"
     names = columns.listed if matrix else frame.names
@@ -183,7 +180,6 @@ def _are_flags(columns: Columns, name: str, frame: Frame) -> bool:
 
 
 def _fits(columns: Columns, name: str, frame: Frame) -> bool:
-    """Whether the values of a column could be the classes of the scores."""
     words, n_classes = columns.words(name), max(len(frame.names), 2)
     if len(columns[name]) != len(columns.rows(frame.columns)) or len(words) < 2:
         return False
@@ -198,7 +194,7 @@ def _fits(columns: Columns, name: str, frame: Frame) -> bool:
 def classes_like(columns: Columns, label: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the classes of a label in the order of names that begin or end like them: H of home, p_h."""
     words = columns.words(label) if label in columns.word else frozenset()
-    if len(words) != len(names) or words == {*names}:
+    if not 2 <= len(words) <= len(names) or words <= {*names}:
         return names
     parts = columns.word[label].split("_")
     ends = [normalised(name).rpartition("_")[2] for name in names]
@@ -207,11 +203,11 @@ def classes_like(columns: Columns, label: str, names: tuple[str, ...]) -> tuple[
     for said in (names, ends):  # p_h beside p_over
         found: list[str] = []
         for name in said:
-            pair = [word for word in words if _begins(word.lower(), name.lower())]
+            pair = [word for word in words if _begins(word.lower(), name.lower())] or [name]
             if len(pair) != 1:
                 break
             found += pair
-        if len({*found}) == len(names):
+        if len({*found}) == len(names) and words <= {*found}:
             return tuple(found)
     return names
 
@@ -225,14 +221,14 @@ def _begins(word: str, name: str) -> bool:
 def of_events(columns: Columns) -> Iterator[Roles]:
     """Propose P(Y = 1) and a label of two values, or of three of which one means neither."""
     pool = label_columns(columns)
-    third = {name: third_value(columns, name) for name in pool}
+    third = {name: other_values(columns, name) for name in pool}
     two = [n for n in pool if n in columns.labels or len(columns.words(n)) == 2 or third[n]][:MOST_CLASSES]
     for score in score_columns(columns):
         paired = columns.truths.get(score)
         labels = [paired] if paired and not columns.given.label else [name for name in two if name != score]
         base = Roles((score,), columns.listed, kind="binary", scale=scale_of_score(columns, score))
         for label in labels:
-            dropped = (third[label],) if third.get(label) else ()
+            dropped = third.get(label, ())
             words = sorted(columns.words(label) - {*dropped})
             for positive in positives(columns, score, label, words):
                 rest = columns.given.positive in words and len(words) > 2
@@ -242,13 +238,14 @@ def of_events(columns: Columns) -> Iterator[Roles]:
             yield replace(base, positive=_event_in_name(columns, score, None, ()))
 
 
-def third_value(columns: Columns, label: str) -> str:
-    """Return the value of three that means neither yes nor no, such as CANCEL; else ""."""
+def other_values(columns: Columns, label: str) -> tuple[str, ...]:
+    """Return the values beside two that mean yes and no, such as CANCEL and PENDING."""
     words = columns.words(label)
     others = {word for word in words if word.lower() not in POSITIVE | NEGATIVE} - {columns.given.positive}
-    if label in columns.numeric and label not in columns.labels:
-        return ""  # a count: goals
-    return others.pop() if len(words) == 3 and len(others) == 1 and positive_of(words) else ""
+    is_number = label in columns.numeric
+    if len(words) > (3 if is_number else MOST_CLASSES) or (is_number and label not in columns.labels):
+        return ()  # a count: goals
+    return tuple(sorted(others)) if len(words - others) == 2 and positive_of(words) else ()
 
 
 def scale_of_score(columns: Columns, score: str) -> str:
@@ -307,6 +304,7 @@ def predicted_of(columns: Columns, score: str) -> list[str]:
 def of_predicted(columns: Columns) -> Iterator[Roles]:
     """Propose the predicted class of each row, its confidence, and the true class or whether it is right."""
     pool = label_columns(columns) if columns.given.label or not columns.given.correct else []
+    pool = [name for name in pool if name in columns.labels] or pool
     parts = () if columns.given.score else {n for n in columns.grouped if not columns.called(n, "confidence")}
     for score in [name for name in score_columns(columns) if name not in parts]:
         base = Roles((score,), kind="top-label", scale=scale_of_score(columns, score))

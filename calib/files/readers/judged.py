@@ -17,6 +17,7 @@ import pandas as pd
 
 from calib.base.exceptions import InputError
 from calib.files.readers.answers import missing_cells, same_classes
+from calib.files.readers.columns import is_within
 from calib.files.readers.conventions import normalised
 from calib.files.readers.reading import read_table
 from calib.files.readers.roles import kept_rows
@@ -112,7 +113,7 @@ def read_judged(
         columns, verdict = _repeated(columns, sample, verdict[0])
     others = [name for name in columns if name not in (*verdict, *human)]
     labellers = [name for name in others if LABELLERS.search(name) and columns[name].dtype == object]
-    confidences = [name for name in others if CONFIDENCE.search(name) and _are_shares(columns[name])]
+    confidences = [name for name in others if CONFIDENCE.search(name) and is_within(columns[name])]
     if len(confidences) == 1 and len(verdict) == 1:
         single["confidence"] = single["confidence"] or confidences[0]
     if len(labellers) == 1:
@@ -155,7 +156,6 @@ def verdict_and_label(
 
 
 def _classes(columns: Mapping[str, np.ndarray]) -> dict[str, set[str]]:
-    """Return the columns that could hold classes, with their values."""
     found = {}
     for name, values in columns.items():
         words = _words(values)
@@ -176,11 +176,6 @@ def _alike(classes: Mapping[str, set[str]], one: str, other: str) -> bool:
 
 def _words(*columns: np.ndarray) -> set[str]:
     return {word for values in columns for word in words_in(values)[1]} - {"", "nan"}
-
-
-def _are_shares(values: np.ndarray) -> bool:
-    known = values[~np.isnan(values)] if values.dtype.kind in "fiu" else values[:0]
-    return len(known) > 0 and 0.0 <= known.min() <= known.max() <= 1.0
 
 
 def _in_same_words(found: JudgedColumns) -> JudgedColumns:

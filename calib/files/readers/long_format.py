@@ -187,7 +187,6 @@ def votes_in(table: Table, names: Sequence[str]) -> Votes:
 
 
 def _checked(counts: np.ndarray, names: Sequence[str]) -> np.ndarray:
-    """Check counts or shares of votes; a missing number is no vote."""
     counts = np.nan_to_num(counts.astype(np.float64), nan=0.0, posinf=-1.0)
     if (counts < 0.0).any():
         row = int((counts < 0.0).any(axis=1).argmax())

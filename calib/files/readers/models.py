@@ -16,9 +16,6 @@ from calib.files.readers.generators import LEAST_TEXTS, is_free_text
 from calib.files.readers.roles import Choice, Roles
 from calib.files.readers.tables import some_names
 
-#: Most columns of text of which two may say together which rows repeat.
-MOST_TEXTS = 10
-
 
 def with_model(columns: Columns, roles: Roles) -> Roles:
     """Add the column of models and the model that is read; ask for it if the file holds several."""
@@ -60,7 +57,7 @@ def _repeats_rows(columns: Columns, roles: Roles) -> Sequence[str]:
     names = [name for name in roles.ignored if name in columns.word and not is_called(name, "aside", "index")]
     names = [name for name in names if len(set(columns[name][:FIRST])) <= MOST_MODELS]
     texts = [name for name in names if columns[name].dtype == object] if roles.id else []
-    for each in (*((name,) for name in names), *combinations(texts[:MOST_TEXTS], 2)):
+    for each in (*((name,) for name in names), *combinations(texts[:10], 2)):
         codes = np.zeros(len(labels), dtype=np.int64)
         for name in each:
             codes = pd.factorize(codes * len(labels) + columns.coded(name)[0])[0]
@@ -78,6 +75,7 @@ def _repeats_rows(columns: Columns, roles: Roles) -> Sequence[str]:
 def _are_rewritten(columns: Columns, roles: Roles, rows: np.ndarray) -> bool:
     """Whether no text repeats where the labels do, as in translations of a row; models read equal rows."""
     texts = [name for name in roles.ignored if name in columns.word and is_free_text(columns[name])]
+    texts += [roles.cluster] if roles.cluster in columns.word else []
     texts = [columns.coded(name)[0][rows] for name in texts if columns[name].dtype == object]
     return bool(texts) and not any(np.any(text[1:] == text[0]) for text in texts)
 

@@ -14,7 +14,7 @@ from calib.base.exceptions import InputError
 from calib.data.kinds import KINDS
 from calib.data.times import are_dates
 from calib.files.readers.answers import outcomes_of, positive_of
-from calib.files.readers.checks import REQUIRED, sentences_of
+from calib.files.readers.checks import CHECKS, REQUIRED, sentences_of
 from calib.files.readers.columns import FIRST, PERCENT_WORDS, Columns, is_within
 from calib.files.readers.conventions import KNOWN, LABEL_SUFFIX, SCALES, WORDS, is_called
 from calib.files.readers.generators import GENERATORS, MOST_CLASSES
@@ -34,20 +34,11 @@ MOST_WORDS = 20
 NUMBERLIKE = re.compile(
     r"[+-]?(\d+([.,]\d*)?|[.,]\d+|\d{1,3}([., ']\d{3})+([.,]\d+)?)([eE][+-]?\d+)?\s*%?", re.ASCII
 )
-#: Tests without which no reading is offered: nothing shows that the numbers are probabilities.
+#: Tests of which no reading is offered that fails them together: nothing shows that it holds probabilities.
 UNSUPPORTED = (
-    {"rows sum to 1"},
-    {"label fits classes"},
-    {"the named label"},
-    {"classes by position"},
-    {"label is not the decision"},
-    {"confidence of the prediction"},
-    {"sometimes right"},
-    {"no means"},
-    {"decisions follow"},
-    {"graded"},
+    *({name} for name, check in CHECKS.items() if check[3]),
+    {"told from others", "runs with the label"},
     {"score is a probability", "two values"},
-    {"score stands alone", "two values"},
     {"score has a name", "runs with the label"},
     {"score has a name", "goes with right"},
 )
@@ -127,7 +118,6 @@ def readings_of(columns: Columns) -> list[TableReading]:
 
 
 def _rank(columns: Columns, reading: TableReading) -> tuple[int, ...]:
-    """Sort readings: fewest failed tests first, then with a label, then by kind, then by names."""
     roles, failed = reading.roles, reading.failed
     first, label = roles.probabilities[0], roles.label[0] if roles.label else roles.correct
     named = 1 if label in (*columns.labels, *columns.correct) else 2
@@ -170,7 +160,6 @@ def _rivals(columns: Columns, possible: Sequence[TableReading]) -> list[TableRea
 
 
 def _is_another_model(reading: TableReading, best: TableReading) -> bool:
-    """Whether other columns hold scores of all classes that go with the same label."""
     roles, others = reading.roles, best.roles
     alike = roles.kind == others.kind == "vectors" and roles.label == others.label
     alike = alike and len(roles.probabilities) == len(others.probabilities) and not reading.failed
@@ -192,7 +181,7 @@ def _turned(columns: Columns, reading: TableReading) -> list[TableReading]:
 
 
 def _are_the_same(columns: Columns, one: Roles, other: Roles) -> bool:
-    """Whether two readings give equal numbers: equal columns, or a label that says the same."""
+    """Whether two readings give equal numbers: the same scores, and a label that says the same."""
     if not {*one.probabilities} & {*other.probabilities}:
         return False
     if one.kind == other.kind == "vectors":
@@ -204,7 +193,6 @@ def _are_the_same(columns: Columns, one: Roles, other: Roles) -> bool:
 
 
 def _in_doubt(columns: Columns, readings: Sequence[TableReading], best: TableReading) -> Roles:
-    """Return the roles of the best reading with the question which reading is right."""
     if columns.table.n_rows > MOST_ROWS and columns.table.tabular:
         few = rows_of(columns.table, np.arange(columns.table.n_rows) < MOST_ROWS)
         columns = Columns(few, columns.given)
@@ -216,7 +204,7 @@ def _in_doubt(columns: Columns, readings: Sequence[TableReading], best: TableRea
     for at, (reading, each) in enumerate(zip(readings, options, strict=True)):
         if any(tests <= reading.failed.keys() for tests in UNSUPPORTED):
             continue
-        of_models = at >= SHOWN and [*open_] == ["score"]
+        of_models = at >= SHOWN and [*open_] == ["score"] and not reading.failed
         score = (f"score={each['score']}",)
         decisive = score if of_models else _decisive(columns, reading.roles, each, [*open_])
         if decisive is not None and decisive not in choices:
@@ -368,26 +356,25 @@ def _refuse_stray_cells(columns: Columns, read: Sequence[Roles]) -> None:
         if name not in columns.word or columns[name].dtype != object or are_dates(columns[name]):
             continue
         named, (codes, words) = name in given.score or columns.is_called_score(name), columns.coded(name)
-        row = _stray_cell(columns, name, labelled) if named or not is_confidence else None
-        like_number = not read and named and re.search(r"\d", words[codes[0]])
-        if row is not None or name in given.score or like_number:
+        row, of_numbers = _stray_cell(columns, name, labelled)
+        of_numbers = of_numbers and (named or not is_confidence)
+        if of_numbers or name in given.score or (not read and named and re.search(r"\d", words[codes[0]])):
             raise InputError(
-                f"column {name[:60]!r} needs numbers, but holds {words[codes[row or 0]][:60]!r} in row "
-                f"{row or 0}; write a number such as 0.5, leave the cell empty if the score is missing, or "
+                f"column {name[:60]!r} needs numbers, but holds {words[codes[row]][:60]!r} in row "
+                f"{row}; write a number such as 0.5, leave the cell empty if the score is missing, or "
                 "remove the row"
             )
 
 
-def _stray_cell(columns: Columns, name: str, labelled: bool) -> int | None:
-    """Return the row of the first cell of a column of numbers that is no number; None for other columns."""
+def _stray_cell(columns: Columns, name: str, labelled: bool) -> tuple[int, bool]:
+    """Return the row of the first cell that is no number, and whether the column is one of numbers."""
     codes, words = columns.coded(name)
     numbers = [len(word) <= 60 and NUMBERLIKE.fullmatch(word) is not None for word in words]
     like, others = np.array(numbers)[codes], np.array([*map(bool, words)])[codes]
     others &= ~like
     whole = all(word.lstrip("+-").isdigit() for word, number in zip(words, numbers, strict=True) if number)
-    if like.sum() <= others.sum() or (whole and not (others.any() and labelled)):
-        return None
-    return int((others if others.any() else like).argmax())
+    of_numbers = like.sum() > others.sum() and (not whole or bool(others.any() and labelled))
+    return int((others if others.any() else like).argmax()), of_numbers
 
 
 def _refuse_fractions(columns: Columns, roles: Roles) -> None:
@@ -456,7 +443,6 @@ def _ties(columns: Columns) -> Roles | None:
 
 
 def _with_votes(table: Table, given: Given) -> Roles:
-    """Return the roles of a table with votes, found with the majority's label in place of the votes."""
     votes = given.votes
     columns = {name: values for name, values in table.columns.items() if name not in votes}
     matrices = {name: values for name, values in table.matrices.items() if name not in votes}

@@ -183,7 +183,11 @@ class Given(SingleColumns):
             tuple(name for pattern in several for name in _named(pattern, names))
             for several in (self.score, self.votes)
         )
-        given = replace(self, score=score, votes=votes)
+        dropped = self.drop_label
+        if "," in "".join(dropped):
+            known = {word for values in table.columns.values() for word in words_in(values)[1]}
+            dropped = tuple(part for v in dropped for part in ([v] if v in known else v.split(",")))
+        given = replace(self, score=score, votes=votes, drop_label=dropped)
         if given.label is not None and votes:
             raise InputError("votes stand in for the label; give votes or label, not both")
         if given.cluster in BLOCKS and given.cluster not in names:

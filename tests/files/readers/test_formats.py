@@ -314,7 +314,7 @@ def test_chunks_join_without_a_seam(monkeypatch, truth):
 def test_column_that_turns_out_to_be_text(monkeypatch):
     monkeypatch.setattr("calib.files.readers.text.BLOCK", 4096)
     rows = ["0.5,0.5,1"] * 1000 + ["0.5,0.5,b"]
-    raw = read_raw(("a,b,label\n" + "\n".join(rows)).encode())
+    raw = read_raw(("1,b,label\n" + "\n".join(rows)).encode())
     assert raw.labels[[0, -1]].tolist() == ["1", "b"]
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from calib import InputError, accuracy, ece, read
 from calib.files.findings import check
+from calib.files.readers.roles import ChoiceError
 from tests.oracles import uniform_bin
 
 N = 60
@@ -79,6 +80,10 @@ def csv(**columns):
     return pd.DataFrame(columns).to_csv(index=False).encode()
 
 
+def records(**columns):
+    return pd.DataFrame(columns).to_dict("records")
+
+
 def lines(row):
     return "\n".join(json.dumps(row(at), default=lambda item: item.tolist()) for at in ROWS).encode()
 
@@ -111,6 +116,20 @@ READ = {
             review_confidence=np.where(np.arange(N) % 4 == 0, C, np.nan),
         ),
         event(P),
+    ),
+    "a confidence that is written twice": (
+        csv(gold=TRUE, predicted=SAID, conf=HIGH, confidence=HIGH),
+        named(TOP, HIGH, T),
+    ),
+    "the winner of two sides": (
+        csv(
+            home=TEAMS[T],
+            away=TEAMS[T - 1],
+            predicted_winner=TEAMS[T - D],
+            actual_winner=TEAMS[T - Y],
+            confidence=C,
+        ),
+        named(TEAMS[T - D], C, TEAMS[T - Y]),
     ),
     "a confidence that is graded for another prediction": (
         csv(
@@ -414,16 +433,14 @@ ASKED = {
         {"positive": "1"},
         event(P, 1 - D),
     ),
-    "the winner of two sides": (
+    "bets not yet resolved, and ties": (
         csv(
-            home=TEAMS[T],
-            away=TEAMS[T - 1],
-            predicted_winner=TEAMS[T - D],
-            actual_winner=TEAMS[T - Y],
-            confidence=C,
+            confidence=P,
+            odds=-110.0 - AGE,
+            result=np.where(KEPT, np.array(["loss", "win"])[Y], np.array(["pending", "push"])[Y]),
         ),
-        {"label": "actual_winner"},
-        named(TEAMS[T - D], C, TEAMS[T - Y]),
+        {"drop_label": "pending,push"},
+        event(P[KEPT], Y[KEPT]),
     ),
     "points of a risk beside a flag": (
         csv(length=AGE, injected=Y == 1, prediction=(P > 0.3).astype(int), risk_score=(100 * P).round(2)),
@@ -596,6 +613,12 @@ FIXED = {
 }
 #: Files without a true class: flags and classes about something else are no labels.
 UNLABELLED = {
+    "chances of scores beside the weaker side, in few rows": records(
+        **of_classes("score[{}]", F[:15], ("2-0", "2-1", "1-2")), underdog=TEAMS[AGE[:15] % 3]
+    ),
+    "quantities of which one is constant": records(
+        pred_visibility=100 * T + 3000, actual_visibility=[4000] * N, pred_fog_prob=RARE
+    ),
     "chances of sides beside a foot that is never the third": [
         {"p_left": row[0], "p_center": row[1], "p_right": row[2], "foot": ("left", "right")[at % 2]}
         for at, row in enumerate([*F.tolist(), *G.tolist()])
@@ -651,6 +674,21 @@ NOTHING_OFFERED = {
     ),
     "few chances of an event beside its decision and right or wrong": csv(
         harm=P[:12], predicted_kind=np.where(P[:12] > 0.4, "harmful", "harmless"), correct=np.arange(12) != 3
+    ),
+    "similarities beside a score of faithfulness": csv(
+        question=[f"q{row}" for row in ROWS],
+        faithfulness_score=P,
+        ret_mean_score=(Q / 3).round(4),
+        max_similarity=X[:, 0],
+        mean_similarity=X[:, 1],
+        ground_truth=[f"answer {row % 14}" for row in ROWS],
+    ),
+    "the winner of two sides beside their chances": csv(
+        home=TEAMS[T],
+        visitor=TEAMS[(T + 1) % 4],
+        home_win_prob=P,
+        away_win_prob=1 - P,
+        actual_winner=TEAMS[(T + Y) % 4],
     ),
     "sentences about short answers": lines(
         lambda at: {
@@ -748,6 +786,10 @@ REFUSED = {
     "one-hot features beside codes": (
         csv(**of_classes("hobby_{}", np.eye(3, dtype=int)[T]), job=np.arange(N) * 7 % 11 % 3, predicted=D),
         ("'hobby_alpha'", "only 0 and 1"),
+    ),
+    "classes called a score": (
+        csv(score=np.array(["3", "2A", "2B"])[T], confidence=TRUE, gemini=SAID),
+        ("'score'", "'2A' in row 1"),
     ),
     "a count of votes": (csv(votes_k=2 + Y, p_unsure=P), ("'votes_k'", "no name of a label")),
     "features alone": (csv(f1=X[:, 0], f2=X[:, 1], f3=X.prod(1), label=Y), ("'f1'", "'f2'", "'f3'")),
@@ -851,6 +893,36 @@ def test_refused(name):
 def test_no_column_is_taken_for_the_true_class(name):
     rows = read(json.dumps(UNLABELLED[name]).encode())
     assert (rows.labels, rows.n_samples) == (None, len(UNLABELLED[name]))
+
+
+@pytest.mark.parametrize("scale", ["probability", "logprob"])
+def test_the_token_that_a_model_writes_is_no_label(scale):
+    chances = np.c_[0.99 * BOTH, np.full(N, 0.01)]
+    written = of_classes(
+        "{}_" + scale, 100 * chances if scale == "probability" else np.log(chances), ("no", "yes", "other")
+    )
+    content = np.array(["no", "yes"])[chances[:, :2].argmax(1)]
+    said = np.array(["No", "Yes"])[D]
+    file = csv(
+        question=[f"q{row}" for row in ROWS],
+        self_answer=said,
+        self_confidence=AGE,
+        **written,
+        content=content,
+    )
+    assert check(file)["evaluation"].raw.labels is None
+
+
+def test_the_vote_of_three_answers_is_not_offered_as_the_label():
+    file = csv(
+        **of_classes("p_{}", np.where(KEPT[:, None], np.eye(3)[T], (np.eye(3)[T] + 0.5) / 2.5).round(4)),
+        majority=TRUE,
+        planned=np.where(Y, TRUE, TRUE[::-1]),
+        clusters=2 - KEPT,
+    )
+    with pytest.raises(ChoiceError) as asked:
+        read(file)
+    assert [choice.given for choice in asked.value.choices] == [{"label": "planned"}]
 
 
 @pytest.mark.parametrize("name", NOTHING_OFFERED)
