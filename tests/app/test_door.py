@@ -137,7 +137,7 @@ def test_an_upload_that_brings_nothing_is_ended(monkeypatch):
     assert asked(reads_all, [part(5), part(5, more=False)], monkeypatch)[0] == [204]
     status, words = asked(reads_all, [part(10)], monkeypatch)
     assert status == [408]
-    assert b"brought nothing" in words
+    assert b"no data came" in words
 
 
 def test_a_cut_upload_is_a_line_in_the_log(monkeypatch, caplog):

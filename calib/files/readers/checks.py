@@ -288,12 +288,14 @@ def are_no_shares(columns: Columns, roles: Roles) -> Outcome:
     plain = roles.scale == "unknown" and {*names} <= columns.word.keys()
     if not plain or any(map(columns.is_called_score, names)) or (roles.label and label is None):
         return None
-    others = [name for name in columns.scores if name not in names]
+    others = columns.scores
     if label or is_within(columns.rows(names, FIRST)):  # shares beside a score with a decision of its own
         said = [n for n in columns.predicted if columns.decided(names, n, True) is None]
-        said = said if not label or not columns.words(label) & {*(roles.class_names or ())} else []
+        if not said or (label and columns.words(label) & {*(roles.class_names or ())}):
+            return None
         others = [n for n in others if columns.is_called_score(n) and n in columns.unit]
         others = [n for n in others if any(len(columns.sides(each, n) or ()) == 2 for each in said)]
+    others = [name for name in others if name not in names]
     beside = f"{some_names(names)} have no names of scores, and could be shares, beside {some_names(others)}"
     return (False, beside) if others else None
 
