@@ -76,6 +76,8 @@ def _could_be_true(columns: Columns, roles: Roles, name: str, pool: Sequence[str
     decision = len(words) == 2 and columns.threshold_of(name) is not None
     if decision or columns.called(name, "class") or len(words) > MOST_OTHERS:
         return False
+    if len(words) == 2 and is_called(columns.word[name].split("_")[0], "true"):
+        return True  # actual_A_won
     if "vector" in roles.has and columns.agreement(roles.probabilities, name) > BEYOND:
         return True
     scores = [score for score in roles.probabilities if score in columns.word and len(words) == 2]

@@ -442,6 +442,11 @@ ASKED = {
         {"drop_label": "pending,push"},
         event(P[KEPT], Y[KEPT]),
     ),
+    "an outcome of another name that chances do not go with": (
+        csv(match=ROWS, prob_A_wins=np.roll(P, 4), actual_A_won=Y),
+        {"label": "actual_A_won"},
+        event(np.roll(P, 4)),
+    ),
     "points of a risk beside a flag": (
         csv(length=AGE, injected=Y == 1, prediction=(P > 0.3).astype(int), risk_score=(100 * P).round(2)),
         {"score": "risk_score", "label": "injected"},
