@@ -191,12 +191,13 @@ def same_classes(labels: Sequence[str], predicted: Sequence[str]) -> dict[str, s
     """
     heads = {re.sub(r"[^\W_]*$", "", commonprefix(names)) for names in (labels, predicted) if len(names) > 1}
     heads.discard("")
+    letters = 1 in (max(map(len, names), default=0) for names in (labels, predicted))
 
     def without_head(name: str) -> str | None:
         return _bare(name.removeprefix(next(filter(name.startswith, heads), "")))
 
     def initial(name: str) -> str | None:
-        return name[:1].lower() if 1 in (max(map(len, labels)), max(map(len, predicted))) else None
+        return name[:1].lower() if letters else None
 
     for simple in (_bare, without_head, _polarity, initial):
         named = {simple(name): name for name in predicted}

@@ -51,6 +51,12 @@ def models_of_two_columns(n):
     return pd.DataFrame(scores, index=range(4)).assign(label=[*"abab"]).to_csv().encode()
 
 
+def answers_of_their_own(n):
+    said, true = [f"City {row}" for row in range(n)], [f"city {row + row % 2}" for row in range(n)]
+    columns = {"answer": said, "confidence": np.linspace(0.2, 0.9, n), "label": true}
+    return pd.DataFrame(columns).to_csv(index=False).encode()
+
+
 def records(*rows):
     return json.dumps(rows).encode()
 
@@ -66,6 +72,7 @@ FILES = {
     "csv of many columns": (lambda n: frame(3, n).to_csv(index=False).encode(), 1_000),
     "csv of many models": (lambda n: beside("m{}", [0.25, 0.5], n), 1_000),
     "csv of many models of two columns": (models_of_two_columns, 1_000),
+    "csv of answers of their own": (answers_of_their_own, 2_000),
     "csv of many labels": (lambda n: beside("annotator{}", ["cat", "dog"], n, p_cat=0.25, p_dog=0.75), 1_000),
     "csv of lists as text, long": (lambda n: frame(3, n).apply(list, axis=1).to_csv().encode(), 1_000),
     "csv of one line": (lambda n: b"a" * n, 2_000_000),
