@@ -118,7 +118,7 @@ def paired_interval(
     accuracy in one direction only, the interval allows for further rows that differ in the other one.
     """
     a, b = as_pair(y_true, scores_a, scores_b, sample_weight, cluster)
-    if a.kind != b.kind:  # a Brier score of all classes is another number than that of the top label
+    if a.kind != b.kind:  # a Brier score of all classes and one of the top label differ
         a, b = a.tops(), b.tops()
     losses_a, losses_b = _checked_losses(a, metric), _checked_losses(b, metric)
     unseen = np.array([b.unseen_error(metric, a) - a.unseen_error(metric)])

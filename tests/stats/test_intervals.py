@@ -274,7 +274,7 @@ def test_few_clusters_widen_the_interval_of_the_accuracy_by_hand():
 def test_one_light_wrong_row_does_not_show_that_wrong_rows_are_light():
     """99 rows of weight 1 are right, one of weight 0.1 is wrong: p = 0.1 / 99.1.
 
-    Its variance alone is that of p / variance > 900 rows. -log(0.025) = 3.689 rows of the average share,
+    Its variance alone would be worth p / variance > 900 rows. -log(0.025) = 3.689 rows of the average share,
     1 / n for n = 99.1^2 / 99.01 rows, count as seen, with the variance that their weights have.
     """
     weights, p = np.append(np.ones(99), 0.1), 0.1 / 99.1
