@@ -385,6 +385,6 @@ def draw_class_changes(
         height=80 + 25 * max(len(names), 2),
         annotations=arrows,
         shapes=[style.upright(0, color=style.LINES, width=1)],
-        xaxis={"title": "right less often \u2190 points \u2192 more often"},
+        xaxis={"title": "right less often \u2190 points \u2192 more"},
         **style.named_rows([style.shorten(names[at]) for at in order]),
     )

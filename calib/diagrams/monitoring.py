@@ -89,7 +89,7 @@ def draw_over_time(result: OverTime) -> style.Figure:
     layout = style.grid(1, 1)
     layout["shapes"] = [style.level(0, 1)]
     (across,), (vertical,) = style.axes(layout, "x"), style.axes(layout, "y")
-    across["nticks"] = 6  # dates stand apart on a phone
+    across["nticks"] = 4  # dates stand apart on a phone
     what = "Frequency minus score" if result.kind == "binary" else "Accuracy minus confidence"
     vertical |= {"title": what, "tickformat": "+.0%"}
     return style.figure(data, **layout, height=380)

@@ -366,7 +366,7 @@ def draw_reliability(
         axis.update(range=[-0.03, 1.07], dtick=0.25, tickformat=".0%")
     for across, axis in zip(x_axes[len(shown) :], y_axes[len(shown) :], strict=True):
         across["title"] = "Confidence" if event is None else f"P({name})"
-        axis.update(range=[-most, most], nticks=3, zeroline=True, tickformat="+.0%")
+        axis.update(range=[-most, most], nticks=5, zeroline=True, tickformat="+.0%")
     above = style.names_above(data, 460)
     above["margin"]["t"] += 24  # for titles, and the menu of files in the corner
     if titles:

@@ -341,6 +341,7 @@ def _names_of(curve: ValidityCurve, method: str, position: int, reach: float) ->
     notes = [name | {"arrowcolor": style.GREY, "arrowwidth": 1.5, "arrowhead": 0}]
     if position == 0 and len(curve.perfect_epsilon):
         near = min(int(np.searchsorted(curve.perfect_share, 0.97)), len(curve.perfect_epsilon) - 1)
-        dotted = style.note(curve.perfect_epsilon[near], 1.01, "dotted: if it were perfect", xanchor="left")
+        at, said = curve.perfect_epsilon[near], "dotted: if it were perfect"
+        dotted = style.note(at, 1.01, said, xanchor="right" if at > 0.5 * reach else "left")
         notes.insert(0, dotted | {"yanchor": "bottom"})
     return notes

@@ -224,7 +224,7 @@ def without_labels(reading: Reading) -> tuple[BasePrediction, bool]:
 
 def rows_of(report: Examination) -> BasePrediction:
     for finding in report.errors:
-        hint = " Apply the fix above." if finding.fix is not None else ""
+        hint = " Apply the fix below." if finding.fix is not None else ""
         raise InputError(finding.message + hint)
     return report.rows()
 
@@ -236,7 +236,7 @@ def why_not(reading: Reading) -> str:
     for part, report in reading.reports.items():
         for finding in report.errors:
             message = finding.message[:1].upper() + finding.message[1:]
-            return f"{message} Apply the fix above." if finding.fix is not None else message
+            return f"{message} Apply the fix below." if finding.fix is not None else message
         if any(finding.code == "labels_missing" for finding in report.findings):
             where = "" if part == "evaluation" else f" of the {part} rows"
             return f"No column holds the true class{where}. Add one, or drop a file of labels here."

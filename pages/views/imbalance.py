@@ -106,7 +106,6 @@ ui.chart(
     table=lambda: pd.concat([side.frame(names).assign(binning=side.name) for side in sides]),
     alt=f"TL-ECE of each class before and after histogram binning, {sides[drawn].name}",
     on_click=pick_class,
-    height=80 + 44 * len(bars),
 )
 if (behind := st.session_state.get("imbalance-class")) in by_frequency:
     base = base_of(data)

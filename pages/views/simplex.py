@@ -85,7 +85,7 @@ def bins_table(arrows: RecalibrationMap) -> tuple[pd.DataFrame, dict[str, Column
     table[heads[5]] *= 100
     formats = dict.fromkeys(heads, NumberColumn(format="%.3f"))
     formats |= dict.fromkeys(heads[:3], NumberColumn(format="localized"))
-    return table, {**formats, heads[5]: NumberColumn(format="%.1f")}
+    return table.dropna(axis="columns", how="all"), {**formats, heads[5]: NumberColumn(format="%.1f")}
 
 
 def list_bin(cell: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 
 import calib
@@ -66,3 +68,5 @@ def test_imbalance_says_when_nothing_is_calibrated():
     text = words(app.switch_page("pages/views/imbalance.py").run())
     assert "Nothing is calibrated**: no predicted class has 50 calibration rows" in text
     assert "rarest calibrated" not in text
+    height = json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["height"]
+    assert height >= 110 + 54 * 3  # else the two lines of each class lie on the next class

@@ -67,6 +67,7 @@ def test_project_restores_the_session_in_another_one(monkeypatch):
     assert not app.error
     press(app, "Undo all fixes")
     assert "cannot be used yet" in app.error[0].value
+    assert "Apply the fix below" in app.error[0].value  # its button stands under the answer
     press(app, "Apply fix")
     assert not app.error
     assert app.session_state["dataset"].evaluation.fingerprint == fingerprint

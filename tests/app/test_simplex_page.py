@@ -95,3 +95,15 @@ def test_the_rows_of_a_bin_are_those_of_the_predictions(how):
     if how == "Three classes, renormalised":
         chosen = names[app.multiselect[0].value]
         assert set(listed["true"]) <= set(chosen)
+
+
+def test_rows_that_belong_together_have_no_column_of_empty_bounds():
+    rng = np.random.default_rng(0)
+    sites = np.repeat(np.arange(40), 5)
+    rows = Predictions(rng.dirichlet(np.ones(3), 200), rng.integers(0, 3, 200), cluster=sites)
+    app = open_page("pages/views/overview.py", example="two-patients")
+    app.session_state["dataset"] = Dataset("sites", "", False, rows, rows)
+    app.switch_page(PAGE).run()
+    open_tab(app, "about-simplex", "Bins and their guarantee")
+    assert "these rows belong together" in words(app)
+    assert not [name for name in app.dataframe[0].value if name.startswith("Bound")]

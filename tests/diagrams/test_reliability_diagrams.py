@@ -71,6 +71,9 @@ def test_panels_by_themselves_have_the_axes_of_both(diagram):
         own = accepted(diagrams.draw_reliability(diagram, panels=(panel,))).layout
         assert (own.xaxis.range, own.yaxis.range) == (both.xaxis.range, both.yaxis.range)
         assert own.yaxis2.range == both.yaxis3.range
+        assert (
+            own.yaxis2.nticks >= 5
+        )  # plotly's step is up to 2.5 ranges / nticks: only 0 would have a number
 
 
 def test_clearest_classes_and_bin(diagram):

@@ -217,3 +217,13 @@ def test_bound_of_the_mean_error_is_drawn_as_what_it_says_of_every_epsilon():
     epsilon, share = np.array(line.x), np.array(line.y)
     assert share[0] == pytest.approx(0.0)
     assert np.interp(0.1, epsilon, share) == pytest.approx(0.6, abs=0.01)
+
+
+@pytest.mark.parametrize("concentration", [0.05, 0.5])
+def test_what_the_dotted_line_is_stands_on_the_side_with_room(concentration):
+    random = np.random.default_rng(0)
+    proba = random.dirichlet(np.full(3, concentration), 200)
+    curve = validity_curve(random.integers(0, 3, 200), Predictions(proba), n_resamples=20, random_state=0)
+    figure = accepted(draw_validity({"base model": curve}))
+    (note,) = [each for each in figure.layout.annotations if "dotted" in each.text]
+    assert note.xanchor == ("right" if note.x > figure.layout.xaxis.range[1] / 2 else "left")

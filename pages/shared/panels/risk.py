@@ -36,7 +36,7 @@ def show_risk(method: Method) -> None:
         table,
         hide_index=True,
         height="content",
-        column_config={"Number": st.column_config.TextColumn(pinned=True)},
+        column_config={"Number": st.column_config.TextColumn(pinned=True, width=230)},
     )
     download(found.frame(), "risk")
     st.caption(EVENT_INTERVALS)

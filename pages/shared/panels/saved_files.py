@@ -66,7 +66,7 @@ def offer_project() -> None:
     st.text_area("Notes", key="notes", persist_state="session", placeholder="What you found, what comes next")
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", dataset().name).strip("-.") or "project"
     data = _file() if dataset().size <= MADE_AT_ONCE else _file
-    ui.offer("Save project", data, f"{name[:60]}.calib", "application/zip", "secondary", key="save-project")
+    ui.offer("Save project", data, f"{name[:60]}.calib", "application/zip", "secondary", key="project-file")
 
 
 def _file() -> bytes:
