@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from calib.answers.decision_rules import event_rows, rows_to_accept
 from calib.base.exceptions import InputError
@@ -94,32 +95,22 @@ def risk_coverage(
 class DecisionCurve(Drawn):
     """Net benefit of acting if P(Y = 1) is at least a threshold (Vickers & Elkin 2006)."""
 
-    #: (m,) float64: Thresholds t in (0, 1); t / (1 - t) needless actions are as bad as a missed action
-    threshold: np.ndarray
-    #: (m,) float64: Net benefit TP / n - FP / n * t / (1 - t) of acting by the scores, with its interval
-    model: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-    everyone: np.ndarray  #: (m,) float64: Net benefit of acting always; of acting never it is 0
+    #: (m,): Thresholds t in (0, 1); t / (1 - t) needless actions are as bad as a missed action
+    threshold: NDArray[np.float64]
+    #: (m,): Net benefit TP / n - FP / n * t / (1 - t) of acting by the scores, with its interval
+    model: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    everyone: NDArray[np.float64]  #: (m,): Net benefit of acting always; of acting never it is 0
+    #: (m,): Net benefit over the share of events: 1 for a model that acts on all events and nothing else
+    standardised: NDArray[np.float64]
+    #: (m,): Actions per row that the scores avoid without missing more events, compared with acting always
+    avoided: NDArray[np.float64]
     share: float  #: Share of rows with the event
     level: float  #: Coverage of each interval
 
-    @property
-    def standardised(self) -> np.ndarray:
-        """Net benefit over the share of events: 1 for a model that acts on all events and nothing else.
-
-        NaN without events.
-        """
-        return self.model / (self.share or np.nan)
-
-    @property
-    def avoided(self) -> np.ndarray:
-        """Actions per row that the scores avoid without missing more events, compared with acting always."""
-        return (self.model - self.everyone) * (1.0 - self.threshold) / self.threshold
-
     def frame(self) -> pd.DataFrame:
-        columns = ("threshold", "model", "lower", "upper", "everyone", "standardised", "avoided")
-        return pd.DataFrame({name: getattr(self, name) for name in columns})
+        return super().frame().drop(columns=["share", "level"])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -169,9 +160,9 @@ def decision_curve(
     [0.0]
     """
     rows = single_rows(y_true, scores, sample_weight, cluster, "A decision curve")
-    happened, event, weight = event_rows(rows)
+    happened, event = event_rows(rows)
     grid, alpha = _checked(thresholds), 1.0 - check_level(level)
-    odds, weight = grid / (1.0 - grid), weight / weight.sum()
+    odds, weight = grid / (1.0 - grid), rows.weights / rows.weights.sum()
     hits, needless, covariance = _shares_acted_on(rows.clusters, happened, event, weight, grid)
     few = 1.0 if rows.clusters.independent else few_clusters_factor(rows.clusters.n_clusters, alpha)
     by_weight = 1.0 / float(weight @ weight)
@@ -188,7 +179,9 @@ def decision_curve(
     costs = tuple(end * odds for end in ends[1])
     model, lower, upper = combined_difference(ends[0], costs, correlation)
     events = float(weight[happened].sum())
-    return DecisionCurve(grid, model, lower, upper, events - (1.0 - events) * odds, events, level)
+    everyone = events - (1.0 - events) * odds
+    standardised, avoided = model / (events or np.nan), (model - everyone) * (1.0 - grid) / grid
+    return DecisionCurve(grid, model, lower, upper, everyone, standardised, avoided, events, level)
 
 
 def benefit_difference(
@@ -207,7 +200,7 @@ def benefit_difference(
     differs in one direction they allow for further rows that do.
     """
     a, b = as_pair(y_true, scores_a, scores_b, sample_weight, cluster)
-    happened, event, _ = event_rows(a)
+    happened, event = event_rows(a)
     other, grid = event_rows(b)[1], _checked(thresholds)
     found = []
     for threshold in grid:

@@ -24,12 +24,11 @@ from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.calibrators.acceptance import AcceptanceRule, ActionRule, chance_of_event, predicted_classes
 from calib.data.equal_rows import Overlap
-from calib.data.kinds import needs_rows
 from calib.data.predictions import BinaryPrediction, Scores, Values
 from calib.data.validation import as_groups, check_alpha, check_choice, check_count, check_not_negative
 from calib.evidence.binning import BinaryProblems
 from calib.evidence.clusters import Clusters, too_few
-from calib.evidence.rows import Evidence, Rows, Source, named_column, scores_and_next, single_rows
+from calib.evidence.rows import Rows, Source, named_column, scores_and_next, single_rows
 from calib.stats.intervals import binomial_limits, share_of_rows, worth_of_rows
 
 #: Thresholds on P(Y = 1) that are tested.
@@ -197,23 +196,6 @@ class ActionCounts(Result):
         return part / (part + rest) if part + rest else float("nan")
 
 
-def action_counts(evidence: Evidence, threshold: float) -> ActionCounts:
-    """Count hits, missed, needless and left rows if scores of at least a threshold are acted on.
-
-    >>> from calib.evidence.rows import as_evidence
-    >>> rows = as_evidence([1, 0, 1, 0], [0.9, 0.6, 0.4, 0.1])
-    >>> counts = action_counts(rows, 0.5)
-    >>> counts.hits, counts.missed, counts.needless, counts.left
-    (1, 1, 1, 1)
-    """
-    if not 0.0 <= threshold <= 1.0:
-        raise InputError(f"threshold must be in [0, 1]; got {threshold!r}")
-    happened, event, weight = event_rows(evidence)
-    acted = event >= threshold
-    cells = (happened & acted, happened & ~acted, ~happened & acted, ~happened & ~acted)
-    return ActionCounts(float(threshold), *(weight[cell].sum().item() for cell in cells))
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class EventRule(ActionRule):
     """An `ActionRule` that `calib.decide` chose: its threshold is None if none keeps all targets."""
@@ -257,7 +239,13 @@ class EventRule(ActionRule):
         return pd.DataFrame(rows, columns=["target", "value", "here", "lowest", "highest"])
 
 
-class _CommonOptions(TypedDict, total=False):
+class _Acceptance(TypedDict, total=False):
+    accuracy: float | None
+    recall: float | None
+    reviews: float | None
+    cost: float | None
+    by: Literal["class"] | Values | None
+    promise: Literal["overall", "each"]
     alpha: float
     choices: int
     sample_weight: Values | None
@@ -265,16 +253,7 @@ class _CommonOptions(TypedDict, total=False):
     overlap: Overlap | None
 
 
-class _Acceptance(_CommonOptions, total=False):
-    accuracy: float | None
-    recall: float | None
-    reviews: float | None
-    cost: float | None
-    by: Literal["class"] | Values | None
-    promise: Literal["overall", "each"]
-
-
-class _EventTargets(_CommonOptions, total=False):
+class _EventTargets(_Acceptance, total=False):
     sensitivity: float | None
     precision: float | None
     false_positive_rate: float | None
@@ -552,13 +531,9 @@ def _for_cost(problems: BinaryProblems, cost: float) -> np.ndarray:
     return thresholds
 
 
-def event_rows(evidence: Evidence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return outcome, score and weight of the rows of one event; of two classes, of the second one."""
-    if not isinstance(evidence, Rows):
-        raise InputError(needs_rows("Acting on an event"))
-    event = chance_of_event(evidence.predictions)
-    weight = evidence.weights if evidence.is_weighted else np.ones(len(event), dtype=np.int64)
-    return evidence.labels == 1, event, weight
+def event_rows(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """Return outcome and score of the rows of one event; of two classes, of the second one."""
+    return rows.labels == 1, chance_of_event(rows.predictions)
 
 
 def _event_rule(rows: Rows, targets: Mapping[str, float], alpha: float, overlap: Overlap | None) -> EventRule:
@@ -566,7 +541,7 @@ def _event_rule(rows: Rows, targets: Mapping[str, float], alpha: float, overlap:
     for name, value in targets.items():
         if not 0.0 < value < 1.0:
             raise InputError(f"{name} must be a share in (0, 1); got {value!r}")
-    happened, event, _ = event_rows(rows)
+    happened, event = event_rows(rows)
     if happened.all() or not happened.any():
         raise InputError("these rows need events and rows without the event; all outcomes are equal")
     rows.problems(None).check_unweighted("decide", "its binomial guarantee counts rows")
@@ -585,7 +560,9 @@ def _event_rule(rows: Rows, targets: Mapping[str, float], alpha: float, overlap:
     threshold = counts = guarantee = None
     if len(kept_by_all):
         threshold = float(TESTED[kept_by_all[0 if "sensitivity" in targets else -1]])
-        counts = action_counts(rows, threshold)
+        acted = event >= threshold
+        cells = (happened & acted, happened & ~acted, ~happened & acted, ~happened & ~acted)
+        counts = ActionCounts(threshold, *(int(cell.sum()) for cell in cells))
         promised = " and ".join(PROMISES[name].format(value) for name, value in targets.items())
         guarantee = f"With probability {1 - alpha:.3g}, {promised}, among new rows from the same source."
     dependence = None if rows.suspected is None else rows.suspected.rows
@@ -599,7 +576,7 @@ def _kept(rows: Rows, target: str, value: float, level: float) -> np.ndarray:
     Sensitivity and false positive rate fall as the threshold rises: one sequence, from the end where the
     target holds for certain. A precision can do both: sequences from several starts, see `calib.decide`.
     """
-    happened, event, _ = event_rows(rows)
+    happened, event = event_rows(rows)
     if target == "precision":
         low, _ = _limits(rows, event, np.ones(len(event), dtype=bool), happened, level / STARTS)
         starts = starts_of(_acted(event), 1.0 - value, level / STARTS, 2.0)

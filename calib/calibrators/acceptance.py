@@ -96,12 +96,8 @@ class AcceptanceRule(Result):
             raise InputError(
                 "a calibrator carries a rule by group with the name of its column; pass by as a named Series"
             )
-        n_classes = getattr(calibrator, "n_classes_", 2 if self.of_event else 1)
-        if self.by == "class" and n_classes != len(self.thresholds):
-            raise InputError(
-                f"the rule has thresholds for {len(self.thresholds)} classes, the calibrator has {n_classes}"
-            )
-        return _carrying(calibrator, self)
+        n_classes = len(self.thresholds) if self.by == "class" else None
+        return _carrying(calibrator, self, n_classes, 2 if self.of_event else 1)
 
     def columns(self, scores: BasePrediction) -> dict[str, np.ndarray]:
         """Return what a table of calibrated rows says by this rule."""
@@ -164,10 +160,7 @@ class LevelRule(Result):
 
     def carried_by(self, calibrator: BaseEstimator) -> Any:
         """Return a copy of a fitted calibrator of the same classes, with this rule as `rule_`."""
-        n_classes = getattr(calibrator, "n_classes_", 1)
-        if n_classes != len(self.tree[0]):
-            raise InputError(f"the rule is for {len(self.tree[0])} classes, the calibrator has {n_classes}")
-        return _carrying(calibrator, self)
+        return _carrying(calibrator, self, len(self.tree[0]), 1)
 
     def columns(self, scores: BasePrediction) -> dict[str, np.ndarray]:
         """Return what a table of calibrated rows says by this rule."""
@@ -191,10 +184,7 @@ class ActionRule(Result):
 
     def carried_by(self, calibrator: BaseEstimator | None) -> Any:
         """Return a copy of a fitted calibrator of P(Y = 1), or of the scores as they are, with this rule."""
-        carrier = CorrectedScores(None, np.ones(2)) if calibrator is None else calibrator
-        if (n_classes := getattr(carrier, "n_classes_", 2)) != 2:
-            raise InputError(f"the rule is about one event, the calibrator has {n_classes} classes")
-        return _carrying(carrier, self)
+        return _carrying(CorrectedScores(None, np.ones(2)) if calibrator is None else calibrator, self, 2, 2)
 
     def columns(self, scores: BasePrediction) -> dict[str, np.ndarray]:
         """Return what a table of calibrated rows says by this rule."""
@@ -210,7 +200,11 @@ def chance_of_event(scores: Scores) -> np.ndarray:
     return event
 
 
-def _carrying(calibrator: BaseEstimator, rule: AcceptanceRule | LevelRule | ActionRule) -> Any:
+def _carrying(calibrator: BaseEstimator, rule: Result, n_classes: int | None, of_scores: int) -> Any:
+    """Return a copy with a rule for n_classes (None: any); a calibrator of one score counts `of_scores`."""
+    found = getattr(calibrator, "n_classes_", of_scores)
+    if n_classes not in (None, found):
+        raise InputError(f"the rule is for {n_classes} classes, the calibrator has {found}")
     carrier = copy.copy(calibrator)
     carrier.rule_ = rule
     return carrier

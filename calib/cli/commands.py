@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
 from calib.answers import decision_curves, model_tables, risks, slice_tables
@@ -709,21 +710,12 @@ def _costs_of_amounts(evidence: Rows, amount: np.ndarray, options: Namespace) ->
     return costs
 
 
-@dataclass(frozen=True)
-class BenefitNumber:
-    """A row of the table that `calib benefit` prints."""
-
-    threshold: float
-    model: float  #: Net benefit per row of acting by the scores, and its interval
-    lower: float
-    upper: float
-    everyone: float  #: Net benefit of acting always; of acting never it is 0
-    standardised: float  #: Net benefit over the share of events
-    avoided: float  #: Actions per row avoided, compared with acting always
+@dataclass(frozen=True, eq=False, repr=False)
+class ComparedCurve(decision_curves.DecisionCurve):
     #: Net benefit minus the other scores', with its interval
-    difference: float | None = None
-    difference_lower: float | None = None
-    difference_upper: float | None = None
+    difference: NDArray[np.float64] | None = None
+    difference_lower: NDArray[np.float64] | None = None
+    difference_upper: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)
@@ -733,7 +725,7 @@ class BenefitData:
     share: float  #: Share of rows with the event
     level: float  #: Coverage of each interval
     minus: str | None  #: What the difference is from: a file, or "base" with --calibrator
-    thresholds: Sequence[BenefitNumber]
+    thresholds: ComparedCurve
 
 
 def benefit(options: Namespace) -> Output[BenefitData]:
@@ -749,18 +741,18 @@ def benefit(options: Namespace) -> Output[BenefitData]:
     steps = np.arange(round((options.to - options.begin) / options.step) + 1)
     grid = np.round(options.begin + options.step * steps, 10)
     curve = decision_curves.decision_curve(evidence, thresholds=grid)
-    table = curve.frame()
+    compared: dict[str, Any] = {}
     if other is not None:
         change = decision_curves.benefit_difference(other, evidence, thresholds=grid)
-        table["difference"] = change.difference
-        table["difference_lower"], table["difference_upper"] = change.lower, change.upper
+        ends = {"difference_lower": change.lower, "difference_upper": change.upper}
+        compared = {"difference": change.difference, **ends}
+    table = curve.frame().assign(**compared)
     text = table_lines(table, float_format="{:.6f}".format)
     head = (
         f"net benefit per row, {100 * curve.level:g} % intervals; {curve.share:.1%} of rows have the event; "
         "everyone: of acting on every row (on none: 0); avoided: fewer actions per row than on every row"
     )
-    numbers = rows_of(BenefitNumber, table)
-    named = None if other is None else str(minus)
+    numbers, named = ComparedCurve(**vars(curve), **compared), None if other is None else str(minus)
     data = BenefitData(str(options.file), evidence.n_samples, curve.share, curve.level, named, numbers)
     return Output("\n".join([*found.notes, head, "", *text]), data)
 

@@ -24,9 +24,7 @@ from calib import (
     risk_coverage,
 )
 from calib.answers import choose_actions
-from calib.answers.decision_rules import action_counts
 from calib.answers.promises import STARTS, grid, passed, starts_of
-from calib.evidence.rows import as_evidence
 from calib.files.saved import dumps, loads
 
 
@@ -300,12 +298,6 @@ def test_weighted_actions_are_those_of_repeated_rows():
     repeated = decision_curve(happened[again], score[again])
     assert curve.model == pytest.approx(repeated.model)
     assert curve.everyone == pytest.approx(repeated.everyone)
-    counts = action_counts(as_evidence(happened, score, times), 0.3)
-    of_rows = action_counts(as_evidence(happened[again], score[again]), 0.3)
-    assert counts.needless / counts.left == pytest.approx(of_rows.needless / of_rows.left)
-    assert counts.hits / counts.needless == pytest.approx(of_rows.hits / of_rows.needless)
-    assert counts.hits / counts.missed == pytest.approx(of_rows.hits / of_rows.missed)
-    assert isinstance(of_rows.hits, int)
 
 
 def test_risk_coverage_of_one_class():
@@ -318,14 +310,14 @@ def test_risk_coverage_of_one_class():
         risk_coverage(labels, proba, label=4)
 
 
-def test_actions_are_counted_and_cost():
-    # By hand: at 0.5 the rows 0.9 (event), 0.6 (none) are acted on; of 0.4 (event), 0.1 (none) neither is.
-    counts = action_counts(as_evidence([1, 0, 1, 0], [0.9, 0.6, 0.4, 0.1]), 0.5)
-    assert (counts.hits, counts.needless, counts.missed, counts.left) == (1, 1, 1, 1)
-    curve = decision_curve([1, 0, 1, 0], [0.9, 0.6, 0.4, 0.1], thresholds=[0.5])
-    assert curve.model[0] == pytest.approx((counts.hits - counts.needless) / 4)
-    with pytest.raises(InputError, match=r"\[0, 1\]"):
-        action_counts(as_evidence([1, 0], [0.5, 0.1]), 1.5)
+def test_actions_are_counted():
+    # By hand: each score s stands for 1,000 rows, of which 1,000 s are events.
+    score = np.repeat([0.9, 0.5, 0.1], 1_000)
+    happened = np.concatenate([np.arange(1_000) < events for events in (900, 500, 100)])
+    rule = decide(happened.astype(int), score, sensitivity=0.85)
+    counts = rule.counts
+    assert 0.1 < rule.threshold <= 0.5
+    assert (counts.hits, counts.missed, counts.needless, counts.left) == (1_400, 100, 600, 900)
 
 
 def test_decision_curve_counts_hits_and_needless_actions():

@@ -161,5 +161,5 @@ def test_a_file_carries_the_threshold_of_an_event():
         np.testing.assert_array_equal(table["act"], scores >= rule.threshold)
         with pytest.raises(InputError, match="only a calibrator file"):
             describe(loaded)
-    with pytest.raises(InputError, match="one event"):
+    with pytest.raises(InputError, match="for 2 classes, the calibrator has 3"):
         rule.carried_by(TemperatureScaling().fit(np.full((9, 3), 1 / 3), np.arange(9) % 3))
