@@ -6,6 +6,7 @@ import inspect
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import calib
@@ -142,6 +143,8 @@ def numbers_of(result, without=frozenset()):
     """Every number of a result, but those of some columns."""
     if isinstance(result, tuple | list):
         return np.concatenate([numbers_of(each, without) for each in result])
+    if isinstance(result, pd.DataFrame):  # of rows, which have their weights as given
+        result = result.drop(columns="weight", errors="ignore")
     if not hasattr(result, "frame"):
         return np.ravel(np.array(result, dtype=float))
     table = result.frame().drop(columns=["row", *without], errors="ignore")

@@ -82,8 +82,8 @@ def row_table(
     Returns
     -------
     DataFrame
-        "row" (from 0), then "predicted", "true" and "confidence", or score and outcome; a column for each of
-        `after`; the further columns of the rows.
+        "row" (from 0), then "predicted", "true" and "confidence", or score and outcome; "weight" if there are
+        weights; a column for each of `after`; the further columns of the rows.
     """
     evidence = single_rows(y_true, scores, sample_weight, cluster, "The list of rows")
     rows, n_samples = evidence.predictions, evidence.n_samples
@@ -100,6 +100,8 @@ def row_table(
         columns |= {f"p({rows.positive})": score, "true": _named(right.astype(np.int64), rows.class_names)}
     else:
         columns |= {"confidence": score, "correct": right}
+    if evidence.is_weighted and rows.sample_weight is not None:
+        columns["weight"] = rows.sample_weight[numbers]
     for head, other in (after or {}).items():
         columns[head] = _score(other, evidence)[numbers]
     if by is not None:

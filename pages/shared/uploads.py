@@ -222,13 +222,6 @@ def without_labels(reading: Reading) -> tuple[BasePrediction, bool]:
     return raw.rows().without_votes(), unusable
 
 
-def rows_of(report: Examination) -> BasePrediction:
-    for finding in report.errors:
-        hint = " Apply the fix below." if finding.fix is not None else ""
-        raise InputError(finding.message + hint)
-    return report.rows()
-
-
 def why_not(reading: Reading) -> str:
     """Return why an upload cannot be used as data for every page, or ""."""
     if reading.refusal:
@@ -280,8 +273,8 @@ def accepted(reading: Reading, split: float) -> Dataset:
 
 def given_rows(reading: Reading) -> BasePrediction | tuple[BasePrediction, BasePrediction]:
     """Return the rows of an upload, or its (calibration, evaluation) rows if it names both."""
-    rows = rows_of(reading.reports["evaluation"])
-    calibration = rows_of(reading.reports["calibration"]) if "calibration" in reading.reports else None
+    rows = reading.reports["evaluation"].rows()
+    calibration = reading.reports["calibration"].rows() if "calibration" in reading.reports else None
     if rows.labels is None:
         raise InputError("there are no true labels; add a label column or upload a file of labels")
     if calibration is None:

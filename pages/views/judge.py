@@ -118,7 +118,8 @@ def show_next(found: Judgement, table: pd.DataFrame) -> None:
     listed = plan.frame()[["cell", "n_labels", "n_next"]]
     names = {"cell": "Cell", "n_labels": "Labelled", "n_next": "Label next"}
     st.dataframe(listed, hide_index=True, column_config=names)
-    ui.download(table.iloc[plan.rows], "label-these-next", label=f"{len(plan.rows):,} rows to label (CSV)")
+    rows = table.convert_dtypes().iloc[plan.rows]
+    ui.download(rows, "label-these-next", label=f"{len(rows):,} rows to label (CSV)")
     st.caption("Fill in the labels, add them to your file, and upload it again: further labels divide cells.")
 
 

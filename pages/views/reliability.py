@@ -265,7 +265,7 @@ def show_without_bins(method: Method, diagram: ReliabilityDiagram) -> None:
             diagram, panels=("pooled",), curve=fitted.steps(), bounds=bounds, event=data.event
         ),
         "reliability-curve",
-        table=diagram.frame if bounds is None else bounds.frame,
+        table=lambda: fitted.frame() if bounds is None else bounds.frame().assign(frequency=fitted.frequency),
         alt="Reliability of all classes together without bins",
     )
     st.caption(fitted.words)

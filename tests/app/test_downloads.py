@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pages.shared import widgets
 from pages.shared.widgets import MADE_AT_ONCE
 from tests.app.running import PLACES, open_page, press, turn_to, words
 
@@ -59,3 +60,31 @@ def test_a_large_table_is_made_when_asked_for():
         assert not app.exception
         (save,) = [b.proto for b in app.get("download_button") if b.proto.label.startswith("Save ")]
         assert save.url
+
+
+@pytest.fixture
+def tables(monkeypatch):
+    """The tables that a page offers, by file."""
+    found = {}
+    monkeypatch.setattr(widgets, "download", lambda table, file, **_: found.update({file: table}))
+    return found
+
+
+def test_ids_of_rows_to_label_are_written_as_they_were_read(tables):
+    open_page("pages/views/judge.py", judge_tab="Label these next")
+    assert str(tables["label-these-next"]["id"].dtype) == "Int64"
+
+
+@pytest.mark.parametrize("columns", [{"frequency", "lower", "upper"}, {"frequency", "count"}])
+def test_the_data_of_the_curve_without_bins_are_its_scores(tables, columns):
+    app = open_page("pages/views/reliability.py", example="two-patients")
+    if "count" in columns:  # no band for rows that belong together
+        data = app.session_state["dataset"]
+        at = np.arange(data.evaluation.n_samples) // 4
+        app.session_state["dataset"] = data.changed(lambda rows: rows.with_cluster(at[: rows.n_samples]))
+    turn_to(app, "reliability", "Without bins")
+    app.session_state["reliability-curve-files"] = True
+    app.run()
+    assert not app.exception
+    assert columns <= set(tables["reliability-curve"])
+    assert len(tables["reliability-curve"]) == len(set(tables["reliability-curve"]["score"]))

@@ -55,6 +55,13 @@ def test_rows_are_described_the_most_wrong_first():
     assert row_table(Y, rows, [3, 1, 2], by=np.arange(300))["row"].tolist() == [3, 2, 1]
 
 
+def test_rows_keep_their_weights_as_given():
+    weights = np.arange(300) * 10.0  # the first counts nothing, and is not numbered
+    table = row_table(Predictions(PROBA, Y, sample_weight=weights))
+    assert table["weight"].tolist() == weights[1:][table["row"]].tolist()
+    assert "weight" not in row_table(Predictions(PROBA, Y))
+
+
 def test_rows_of_one_event_are_described():
     score, happened = np.array([0.2, 0.9, 0.6]), np.array([1, 1, 0])
     table = row_table(happened, BinaryPrediction(score, happened, ("no", "yes")), [0, 1, 2])
