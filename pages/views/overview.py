@@ -79,7 +79,9 @@ def show_verdict(found: Conclusion) -> None:
         st.header(f"{said[0].upper()}{said[1:]}.", anchor=False, help=about)
         st.markdown(found.pooled_words())
     else:
-        st.header(found.words(list(map(ui.literal, data.evaluation.class_names))), anchor=False, help=about)
+        first, _, further = found.words(list(map(ui.literal, data.evaluation.class_names))).partition(". ")
+        st.header(f"{first.removesuffix('.')}.", anchor=False, help=about)
+        st.markdown(further)
     show_dependence(found.suspected)
     if data.event is None and not by_class:
         st.caption(ui.shortfall(data.kind, "notion:top-label"))
