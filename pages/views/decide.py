@@ -131,7 +131,7 @@ def show_event_rules() -> None:
         counts = [each.counts for each in found.values()]
         table[title.partition(",")[0]] = [None if each is None else each.share(target) for each in counts]
     digits = dict.fromkeys(table.columns[2:], "{:.1%}") | {"Act from": "{:.4f}"}
-    st.dataframe(table.style.format(digits), hide_index=True, placeholder="\u2013")
+    st.dataframe(table.style.format(digits, na_rep="\u2013"), hide_index=True)
     ui.download(table, "event-rules")
 
 

@@ -113,6 +113,8 @@ def test_two_classes_have_targets_of_the_event_and_a_decision_curve():
     assert table["Sensitivity"].tolist() == [rule.counts.share("sensitivity")]
     app.number_input(key="precision").set_value(99.0).run()
     assert len(app.warning) == 1
+    assert not app.exception
+    assert app.dataframe[0].value["Act from"].tolist() == [None]
 
 
 def test_weighted_rows_have_curves_and_no_rule():
