@@ -28,8 +28,6 @@ from calib.evidence.rows import Source, scores_and_next, single_rows
 SEPARATOR = ";"
 #: Columns of `Coarsening` by level.
 COLUMNS = ("n_groups", "n_answered", "n_wrong", "right", "lower", "upper")
-#: Names of the levels, and of each class at each level.
-_Hierarchy = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -131,7 +129,8 @@ def coarsen(
     if (missing := evidence.lacks("notion:class-wise")) is not None:
         raise InputError(missing)
     check_share(accuracy, "accuracy", 0.95)
-    levels, names = _hierarchy(tree, tuple(map(str, evidence.class_names or ())))
+    table = _hierarchy(tree, tuple(map(str, evidence.class_names or ())))
+    levels, names = tuple(map(str, table)), tuple(map(tuple, table.to_numpy(dtype=object).T))
     thresholds = np.full(len(levels), np.inf)
     asked = LevelRule(levels, names, thresholds, accuracy, check_alpha(alpha), None)
     left = np.ones(evidence.n_samples, dtype=bool)
@@ -160,8 +159,8 @@ def coarsen(
     return Coarsening(**chosen, n_samples=len(left), unpromised=unpromised, dependence=dependence)
 
 
-def _hierarchy(tree: Any, classes: tuple[str, ...]) -> _Hierarchy:
-    """Return the names of the levels, the finest first, and the name of each class at each level."""
+def _hierarchy(tree: Any, classes: tuple[str, ...]) -> pd.DataFrame:
+    """Return a column of names for each level, the finest first, and a row for each class."""
     paths = classes if tree is None else plain(tree)
     if isinstance(paths, Mapping) or hasattr(paths, "columns"):
         return _table_levels(pd.DataFrame(paths).fillna("").astype(str), classes)
@@ -178,11 +177,10 @@ def _hierarchy(tree: Any, classes: tuple[str, ...]) -> _Hierarchy:
             f"{what}, at least 2 and joined by {SEPARATOR!r}: {counts}. Pass tree (--tree) as a table with a "
             "column for each level"
         )
-    depth = len(parts[0])
-    return tuple(f"level {depth - k}" for k in range(depth)), tuple(zip(*parts, strict=True))[::-1]
+    return pd.DataFrame(parts).rename(columns=lambda place: f"level {place + 1}").iloc[:, ::-1]
 
 
-def _table_levels(table: pd.DataFrame, classes: tuple[str, ...]) -> _Hierarchy:
+def _table_levels(table: pd.DataFrame, classes: tuple[str, ...]) -> pd.DataFrame:
     both = list(table), list(table)[::-1]
     columns = max(both, key=lambda names: len(set(classes) & set(table[names[0]])))
     held = table[columns[0]]
@@ -201,4 +199,4 @@ def _table_levels(table: pd.DataFrame, classes: tuple[str, ...]) -> _Hierarchy:
                 f"{twice[0]!r} in column {fine!r} of tree belongs to several of column {coarse!r}; columns "
                 "must go from the class to ever larger groups, or the other way"
             )
-    return tuple(map(str, columns)), tuple(tuple(table[name]) for name in columns)
+    return table[columns]

@@ -50,9 +50,7 @@ def read_judgement(options: Namespace) -> tuple[Judgement, JudgedColumns]:
     with progress_line() as progress:
         limits = Limits(seconds=options.time_limit).begun()
         read = read_judged(options.file, named, format=options.format, limits=limits, progress=progress)
-    asked = chosen(options, "alpha chosen_by cut")
-    asked |= {role: read.column(role) for role in ("confidence", "cluster", "weight", "labelled_by")}
-    return judge_rows(read.stacked(read.verdict), read.stacked(read.human), **asked), read
+    return judge_rows(**read.arguments, **chosen(options, "alpha chosen_by cut")), read
 
 
 def judge(options: Namespace) -> Output[JudgeData]:

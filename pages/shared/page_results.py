@@ -172,9 +172,7 @@ def judgement(
     to be labelled.
     """
     *_, cut, chosen_by = asked
-    given = {role: _columns.column(role) for role in ("confidence", "cluster", "labelled_by")}
-    said, human = _columns.stacked(_columns.verdict), _columns.stacked(_columns.human)
-    return calib.judge(said, human, **given, chosen_by=chosen_by, cut=cut)
+    return calib.judge(**_columns.arguments, chosen_by=chosen_by, cut=cut)
 
 
 # Noise: by the keys of `MEASURES`.

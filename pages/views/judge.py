@@ -48,7 +48,7 @@ def columns_of_roles(table: Table, source: str) -> JudgedColumns | None:
         st.info(ui.escaped(error))
         found = JudgedColumns(table.columns, (), (), np.arange(table.n_rows))
     names = list(found.columns)
-    place = None if found.confidence is None else names.index(found.confidence)
+    place = names.index(found.single["confidence"]) if "confidence" in found.single else None
     asked = {
         "verdict": ("The judge's verdict", list(found.verdict)),
         "human": ("People's labels", list(found.human)),

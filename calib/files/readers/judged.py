@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -51,28 +51,27 @@ class JudgedColumns:
     verdict: tuple[str, ...]  #: Several if the judge answered repeatedly
     human: tuple[str, ...]
     rows: np.ndarray  #: (n,) int64: Places of the rows in the file; rows without a verdict are left out
-    confidence: str | None = None
-    cluster: str | None = None
-    weight: str | None = None
-    labelled_by: str | None = None
+    #: Columns of "confidence", "cluster", "weight" and "labelled_by", by role
+    single: Mapping[str, str] = field(default_factory=dict)
     n_unanswered: int = 0  #: Rows of the file without a verdict
 
-    def stacked(self, names: Sequence[str]) -> np.ndarray:
-        """Return columns side by side, (n, k) object."""
-        return np.stack([np.asarray(self.columns[name], dtype=object) for name in names], axis=1)
-
-    def column(self, role: str) -> np.ndarray | None:
-        """Return the column of a role, if there is one."""
-        name = getattr(self, role)
-        return None if name is None else self.columns[name]
+    @property
+    def arguments(self) -> dict[str, np.ndarray]:
+        """Return the columns as `calib.judge` takes them: verdicts and labels (n, k) object."""
+        several = {
+            role: np.stack([np.asarray(self.columns[name], dtype=object) for name in names], axis=1)
+            for role, names in (("verdict", self.verdict), ("human", self.human))
+        }
+        return several | {role: self.columns[name] for role, name in self.single.items()}
 
     @property
     def words(self) -> str:
         """What was read as what."""
-        single = {"confidence": self.confidence, "rows together": self.cluster}
-        single["labelled by"] = self.labelled_by
+        titles = {"confidence": "confidence", "cluster": "rows together", "labelled_by": "labelled by"}
         read = [f"verdict {some_names(self.verdict)}", f"people {some_names(self.human)}"]
-        read += [f"{role} {some_names([name])}" for role, name in single.items() if name is not None]
+        read += [
+            f"{titles[role]} {some_names([self.single[role]])}" for role in titles if role in self.single
+        ]
         n_left = self.n_unanswered
         left_out = f"; {n_left:,} row{'s' * (n_left > 1)} without a verdict left out" if n_left else ""
         return ", ".join(read) + left_out
@@ -91,7 +90,8 @@ def read_judged(
     chosen = kept_rows(table, given.get("only") or ())
     columns = _by_source({name: values[chosen] for name, values in table.columns.items()})
     verdict, human = tuple(given.get("verdict") or ()), tuple(given.get("human") or ())
-    single = {role: given.get(role) for role in ("confidence", "cluster", "weight", "labelled_by")}
+    roles = ("confidence", "cluster", "weight", "labelled_by")
+    single = {role: given[role] for role in roles if given.get(role) is not None}
     for name in (*verdict, *human, *single.values(), given.get("sample")):
         if name is not None and name not in columns:
             raise InputError(f"there is no column {name[:60]!r}; there are: {some_names(columns) or 'none'}")
@@ -115,13 +115,13 @@ def read_judged(
     labellers = [name for name in others if LABELLERS.search(name) and columns[name].dtype == object]
     confidences = [name for name in others if CONFIDENCE.search(name) and is_within(columns[name])]
     if len(confidences) == 1 and len(verdict) == 1:
-        single["confidence"] = single["confidence"] or confidences[0]
+        single.setdefault("confidence", confidences[0])
     if len(labellers) == 1:
-        single["labelled_by"] = single["labelled_by"] or labellers[0]
+        single.setdefault("labelled_by", labellers[0])
     answered = ~np.all([missing_cells(columns[name]) for name in verdict], axis=0)
     kept, rows = {name: values[answered] for name, values in columns.items()}, np.flatnonzero(answered)
     n_left = len(answered) - len(rows)
-    return _in_same_words(JudgedColumns(kept, verdict, human, rows, **single, n_unanswered=n_left))
+    return _in_same_words(JudgedColumns(kept, verdict, human, rows, single, n_left))
 
 
 def _repeated(

@@ -85,7 +85,7 @@ def langfuse():
 @pytest.mark.parametrize("export", [promptfoo, inspect, deepeval, langfuse])
 def test_exports_hold_what_the_judge_and_people_said(export):
     read = read_judged(json.dumps(export()).encode(), {})
-    found = judge(read.stacked(read.verdict), read.stacked(read.human))
+    found = judge(**read.arguments)
     expected = judge(words(SAID), words(TRUTH, LABELLED))
     assert found.n_labelled == LABELLED.sum()
     positive = np.argsort(found.rates.judge_rate)
@@ -138,7 +138,7 @@ def table(**columns):
 def test_names_or_a_mostly_empty_column_decide(columns, verdict, human):
     read = read_judged(table(**columns), {})
     assert (read.verdict, read.human) == ((verdict,), (human,))
-    found = judge(read.stacked(read.verdict), read.stacked(read.human))
+    found = judge(**read.arguments)
     known = LABELLED if verdict == "a" else np.ones(N, bool)
     expected = judge(words(SAID), words(TRUTH, known))
     assert found.agreement.value == pytest.approx(expected.agreement.value)
@@ -160,9 +160,9 @@ def test_columns_that_nothing_tells_apart_are_asked_for(columns):
 def test_who_labelled_is_found_and_models_are_refused():
     by = np.where(np.arange(N) % 2, "anna", "gpt-4o")
     read = read_judged(table(judge=words(SAID), human=words(TRUTH), labelled_by=by), {})
-    assert read.labelled_by == "labelled_by"
+    assert read.single["labelled_by"] == "labelled_by"
     with pytest.raises(InputError, match="'gpt-4o', which is a model"):
-        judge(read.stacked(read.verdict), read.stacked(read.human), labelled_by=read.column("labelled_by"))
+        judge(**read.arguments)
 
 
 def test_rows_without_a_verdict_are_left_out_and_counted():
@@ -170,7 +170,7 @@ def test_rows_without_a_verdict_are_left_out_and_counted():
     read = read_judged(table(judge=said, human=words(TRUTH), confidence=np.linspace(0.5, 1, N)), {})
     assert read.n_unanswered == 1
     assert read.rows.tolist() == [row for row in range(N) if row != 4]
-    assert read.confidence == "confidence"
+    assert read.single["confidence"] == "confidence"
     assert "1 row without a verdict" in read.words
 
 
@@ -181,7 +181,7 @@ def test_repeated_verdicts_become_columns():
     runs["human_score"] = np.repeat(np.where(LABELLED, np.where(TRUTH, 9, 2), np.nan), 3)
     read = read_judged(runs.to_csv(index=False).encode(), {"sample": "item"})
     assert read.verdict == ("judge_score 1", "judge_score 2", "judge_score 3")
-    found = judge(read.stacked(read.verdict), read.stacked(read.human), cut=6)
+    found = judge(**read.arguments, cut=6)
     assert found.n_rows == N
     assert found.agreement.value == pytest.approx(judge(words(SAID), words(TRUTH, LABELLED)).agreement.value)
 
@@ -189,4 +189,4 @@ def test_repeated_verdicts_become_columns():
 def test_other_rows_are_not_read():
     judged = table(judge=words(SAID), human=words(TRUTH), model=["x", "y"] * (N // 2))
     read = read_judged(judged, {"only": ["model=x"], "verdict": ["judge"], "human": ["human"]})
-    assert len(read.stacked(read.verdict)) == N // 2
+    assert len(read.arguments["verdict"]) == N // 2
