@@ -18,7 +18,6 @@ from scipy.special import ndtri
 
 from calib.answers.decision_rules import DecisionRule, decide
 from calib.answers.promises import smallest
-from calib.base.exceptions import InputError
 from calib.base.results import Drawn, Result, parts
 from calib.data.defaults import RANDOM_STATE
 from calib.data.predictions import Values
@@ -39,8 +38,6 @@ CHOICE_WORDS = {
     "confidence": ", chosen by confidence. This holds if rows of equal confidence were labelled at random.",
     "weight": " with known chances.",
 }
-#: How rows of a verdict were chosen, if not at random.
-UNEQUAL = {"confidence": "by confidence, ", "weight": "with unequal chances, ", "otherwise": ""}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -214,9 +211,8 @@ class Judgement(Drawn):
         rows, rule, why = self.rows, None, ""
         said = rows.verdict[rows.row]
         tried = np.bincount(said, minlength=len(rows.names)) >= least
-        if self.chosen_by in UNEQUAL:
-            how = UNEQUAL[self.chosen_by]
-            why = f"labelled rows were chosen {how}not at random among the rows of a verdict"
+        if self.chosen_by not in ("random", "verdict"):
+            why = "labelled rows were not chosen at random among the rows of a verdict"
         elif not tried.any():
             why = f"no verdict has the {least:,} labelled rows that a promise needs at least"
         else:
@@ -379,10 +375,6 @@ def judge(
         check_choice(chosen_by, CHOSEN_BY, "chosen_by")
     rows = JudgedRows.of(verdict, human, confidence, cluster, weight, labelled_by, cut)
     chosen = chosen_by or ("random" if weight is None else "weight")
-    if chosen == "weight" and weight is None:
-        raise InputError(
-            'chosen_by is "weight", and there is no weight; pass 1 / chance of each labelled row'
-        )
     if chosen == "random":
         chosen = rows.chosen_by()
     strata, n_labelled = _Strata(rows, alpha, chosen), len(rows.row)

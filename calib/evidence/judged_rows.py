@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,8 @@ from calib.evidence.clusters import Clusters
 
 #: How rows were chosen to be labelled.
 ChosenBy = Literal["random", "verdict", "confidence", "weight", "otherwise"]
-CHOSEN_BY = get_args(ChosenBy)
+#: What an argument can say: weights say it themselves.
+CHOSEN_BY = ("random", "verdict", "confidence", "otherwise")
 #: Labels in each half of a range that is halved, and most halvings of a verdict's rows.
 LABELS_PER_CELL, HALVINGS = 30, 3
 #: Labels in each half of a range that is halved to weight labels by how many rows they stand for.
