@@ -32,7 +32,7 @@ from calib.data.validation import as_groups, check_level, numbered
 from calib.evidence.row_scores import row_values
 from calib.evidence.rows import Evidence, Known, Rows, Source, as_evidence, as_pair, named_column
 from calib.evidence.sums import SummedRows
-from calib.stats.bootstrap import paired_intervals_of
+from calib.stats.bootstrap import Ends, paired_intervals_of
 from calib.stats.differences import paired_difference
 from calib.stats.floors import NoiseFloor, noise_floor
 from calib.stats.intervals import (
@@ -58,9 +58,6 @@ ANSWERS: tuple[Answer, ...] = get_args(Answer)
 
 #: Name of a number, side of the limit that is allowed, and limit.
 Limit = tuple[str, Bound, float]
-
-#: A number, and the ends of its interval.
-Ends = tuple[float, float, float]
 
 
 @dataclass(frozen=True)

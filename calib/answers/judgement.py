@@ -23,6 +23,7 @@ from calib.data.defaults import RANDOM_STATE
 from calib.data.predictions import Values
 from calib.data.validation import check_alpha, check_choice, check_count, check_share, random_generator
 from calib.evidence.judged_rows import CHOSEN_BY, ChosenBy, JudgedRows
+from calib.stats.bootstrap import Estimated
 from calib.stats.intervals import jeffreys_limits, worth_of_rows
 
 #: Names of the class whose rate is the pass rate.
@@ -38,15 +39,6 @@ CHOICE_WORDS = {
     "confidence": ", chosen by confidence. This holds if rows of equal confidence were labelled at random.",
     "weight": " with known chances.",
 }
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Estimated(Result):
-    """A number with its interval."""
-
-    value: float  #: NaN if labels do not tell; kappa and AC1 also if there is only one class
-    lower: float
-    upper: float
 
 
 #: Value and ends of what no label tells.
@@ -143,7 +135,8 @@ class Judgement(Drawn):
     rates: ClassRates = field(repr=False)  #: True rates and agreement by class
     cells: JudgeCells = field(repr=False)  #: Agreement by verdict and range of confidence
     agreement: Estimated  #: Share of all verdicts that people agree with
-    #: Cohen's kappa: agreement beyond chance, near 0 if one class is rare however often people agree
+    #: Cohen's kappa: agreement beyond chance, near 0 if one class is rare however often people agree; NaN if
+    #: there is only one class
     kappa: Estimated
     ac1: Estimated  #: Gwet's AC1: agreement beyond chance that skewed rates affect less
     alpha: float  #: Intervals miss with this probability

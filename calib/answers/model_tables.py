@@ -36,7 +36,7 @@ from calib.data.several_models import pairs_of_models, rows_to_fit
 from calib.data.validation import check_level
 from calib.evidence.row_scores import TINY, row_values
 from calib.evidence.rows import Evidence, Rows
-from calib.stats.bootstrap import best_of, paired_intervals_of
+from calib.stats.bootstrap import Estimated, best_of, paired_intervals_of
 from calib.stats.differences import paired_difference
 from calib.stats.measures import MEASURES, Measure
 
@@ -80,14 +80,6 @@ DIFFERENT_BINS = (
     "{methods}: assessed at each of their values, all others in {n_bins} equal-width bins, which "
     "understate an error: the two cannot be compared (Remark 1 of the paper)."
 )
-
-
-@dataclass(frozen=True)
-class Improvement:
-    value: float  #: Base model's score minus the method's
-    #: Its paired 95 % interval
-    lower: float
-    upper: float
 
 
 @dataclass(frozen=True)
@@ -193,7 +185,7 @@ class ModelComparison(Drawn):
         return tuple(self.entries[position] for position in np.argsort(means, kind="stable"))
 
     @cached_property
-    def improvements(self) -> dict[str, dict[str, Improvement]]:
+    def improvements(self) -> dict[str, dict[str, Estimated]]:
         """Base model minus method, with its interval (`calib.paired_interval`), by name and score."""
         scored = [entry for entry in self.ranked if entry.row_values]
         by_score = {score: self._improvements(self.entries[0], scored, score) for score in RANKING}
@@ -202,7 +194,7 @@ class ModelComparison(Drawn):
             for position, entry in enumerate(scored)
         }
 
-    def _improvements(self, base: Assessment, entries: Sequence[Assessment], score: str) -> list[Improvement]:
+    def _improvements(self, base: Assessment, entries: Sequence[Assessment], score: str) -> list[Estimated]:
         if not isinstance(self.rows, Rows) or not entries:
             return []
         losses = np.array([entry.row_values[score] for entry in entries])
@@ -210,7 +202,7 @@ class ModelComparison(Drawn):
         changes = paired_intervals_of(base.row_values[score], losses, score, self.rows, unseen=unseen)
         # 0 -, so that the base model has 0, not -0
         return [
-            Improvement(0.0 - change.difference, 0.0 - change.upper, 0.0 - change.lower) for change in changes
+            Estimated(0.0 - change.difference, 0.0 - change.upper, 0.0 - change.lower) for change in changes
         ]
 
     def ranking(self) -> pd.DataFrame:

@@ -91,6 +91,7 @@ from calib.files.writing import write_csv
 from calib.report.calibration_report import ReportInput, report_html
 from calib.report.html import page
 from calib.stats.binless import CombinedTest
+from calib.stats.bootstrap import Estimated
 from calib.stats.effective import cluster_column
 from calib.stats.measures import ECES, MEASURES, ece_of
 
@@ -106,7 +107,7 @@ class MethodData:
     strategy: str  #: How scores are binned
     values: Mapping[str, float | None] = field(metadata={"parts": REPORTED_NUMBERS})
     intervals: Mapping[str, tuple[float, float]]  #: 95 % intervals of the numbers
-    improvement: Mapping[str, model_tables.Improvement]  #: Against the base model, by score
+    improvement: Mapping[str, Estimated]  #: Base model's score minus the method's, by score
 
 
 @dataclass(frozen=True)

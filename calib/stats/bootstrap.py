@@ -38,6 +38,15 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Estimated(Result):
+    """A number with its interval."""
+
+    value: float  #: The number; NaN if the rows do not tell
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Interval(Result):
     """A reported number with its interval."""
 

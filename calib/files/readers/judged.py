@@ -56,7 +56,7 @@ class JudgedColumns:
     n_unanswered: int = 0  #: Rows of the file without a verdict
 
     @property
-    def arguments(self) -> dict[str, np.ndarray]:
+    def arguments(self) -> dict[str, Any]:
         """Return the columns as `calib.judge` takes them: verdicts and labels (n, k) object."""
         several = {
             role: np.stack([np.asarray(self.columns[name], dtype=object) for name in names], axis=1)
