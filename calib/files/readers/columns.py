@@ -326,16 +326,17 @@ class Columns:
                 around.setdefault((before, after), {}).setdefault(inside.strip(), name)
         shared = {texts: group for texts, group in around.items() if len(group) > 1}
         found = []
-        for label in labels:
+        for label, words in ((label, self.words(label)) for label in labels):
             for (before, after), group in shared.items():
-                named = {inside: name for inside, name in group.items() if inside in self.words(label)}
+                named = {inside: name for inside, name in group.items() if inside in words}
                 if len(named) < 2:
                     continue
                 alike = group
                 if not before + after:
                     alike = {n: name for n, name in group.items() if not self.is_called_score(name)}
                 marked = before[-1:] in MARKS or after[:1] in MARKS
-                summed = [self.sum_to_one([*each.values()], 0.95) for each in (named, alike)]
+                columns = [(*each.values(),) for each in (named, alike)]
+                summed = [self._once(("sum", n), partial(self.sum_to_one, n, 0.95)) for n in columns]
                 whole = alike if summed[1] or (marked and not summed[0]) else named
                 found.append((Frame((*whole.values(),), (*whole,), before, after), label))
         return sorted(found, key=lambda each: -len(each[0].columns))

@@ -71,9 +71,9 @@ FILES = {
     "csv": (lambda n: frame(n).to_csv(index=False).encode(), 5_000),
     "csv of many columns": (lambda n: frame(3, n).to_csv(index=False).encode(), 1_000),
     "csv of many models": (lambda n: beside("m{}", [0.25, 0.5], n), 1_000),
-    "csv of many models of two columns": (models_of_two_columns, 1_000),
+    "csv of many models of two columns": (models_of_two_columns, 500),
     "csv of answers of their own": (answers_of_their_own, 2_000),
-    "csv of many labels": (lambda n: beside("annotator{}", ["cat", "dog"], n, p_cat=0.25, p_dog=0.75), 1_000),
+    "csv of many labels": (lambda n: beside("annotator{}", ["cat", "dog"], n, p_cat=0.25, p_dog=0.75), 500),
     "csv of lists as text, long": (lambda n: frame(3, n).apply(list, axis=1).to_csv().encode(), 1_000),
     "csv of one line": (lambda n: b"a" * n, 2_000_000),
     "csv of blank lines": (lambda n: b"\n" * n + csv_of(["0.1", "0.9", "a"]), 50_000),
@@ -107,7 +107,7 @@ FILES = {
     "json, a name for each record": (lambda n: records(*({f"k{i}": 0.5} for i in range(n))), 2_000),
     "json, a class for each record": (
         lambda n: records(*({"scores": {f"k{i}": 1.0}, "label": f"k{i}"} for i in range(n))),
-        1_000,
+        250,
     ),
     "json, a true class for each record": (
         lambda n: records(*({"scores": {"a": 0.5, "b": 0.5}, "labels": [f"k{i}", "a"]} for i in range(n))),
