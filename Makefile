@@ -23,11 +23,11 @@ test: $(VENV)/dev.stamp
 
 # One thread each: waiting BLAS threads of one process slow the others down. Tests have a low priority, because the
 # workers of the app have one, too, and need processor time on a busy machine. Tests in the browser have a process
-# of their own, beside one per core: they wait a third of their time, and need not collect the other tests.
+# of their own: they need not collect the other tests. One worker more than cores, because all wait in between.
 TESTS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 nice -n 14 $(BIN)/python -m pytest
 
 pytest: $(VENV)/dev.stamp
-	$(TESTS) --dist worksteal -n logical --ignore tests/browser $(PYTEST)
+	$(TESTS) --dist worksteal -n $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) --ignore tests/browser $(PYTEST)
 
 browser: chromium
 	$(TESTS) -n 0 tests/browser
