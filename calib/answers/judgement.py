@@ -347,8 +347,8 @@ def judge(
     Rates are about the source of the rows, not only about these rows. Rows of a cell are assumed to be
     labelled by chance; see `calib.evidence.judged_rows` for how cells are made. With clusters, labels are
     divided by the design effect of the estimate, and few clusters widen intervals (Korn & Graubard 1998).
-    The intervals of kappa and AC1 are quantiles of draws for each verdict (Dirichlet, 1/2 for the verdict and
-    1/2 for all other classes). For 8 verdicts with 5 labels each, they are too narrow: 83 % hold the truth.
+    The intervals of kappa and AC1 are quantiles of draws for each verdict, from the Dirichlet distribution of
+    all labels but one. Its prior has 1 for the verdict and 1 for all other classes, in all verdicts together.
 
     Kappa depends on how common each class is: it can be near 0 although people agree with 95 % of the
     verdicts (Feinstein & Cicchetti 1990). AC1 (Gwet 2008) depends on it less.
@@ -496,7 +496,9 @@ def _chance_corrected(strata: _Strata) -> np.ndarray:
     mean[~seen] = share[seen] @ mean[seen] / share[seen].sum()
     variance = pooled(known * strata.share**2 / np.maximum(strata.effective, 1e-300))
     effective = seen * share**2 / np.maximum(variance, 1e-300) * strata.worth(rows.right, strata.share)
-    shape = mean * effective[:, None] + np.where(judged > 0.0, 0.5, 0.5 / max(n_classes - 1, 1))
+    prior = np.where(judged > 0.0, 0.5, 0.5 / max(n_classes - 1, 1))
+    prior[seen] *= min(2.0 / seen.sum(), 1.0)
+    shape = mean * np.maximum(effective - 1.0, effective / 2.0)[:, None] + prior
     generator, found = np.random.default_rng(RANDOM_STATE), []
     for _ in range(DRAWS // 100):  # in blocks, for many cells of many classes
         drawn = generator.standard_gamma(shape, (100, *shape.shape))

@@ -348,7 +348,16 @@ def test_kappa_of_many_classes_is_not_drawn_towards_0():
         verdict = np.where(random.random(1000) < 0.8, truth, random.integers(0, 8, 1000))
         kappa = judge(verdict, np.where(np.arange(1000) < 40, truth.astype(float), np.nan)).kappa
         held += kappa.lower <= 0.8 <= kappa.upper
-    assert held >= 45
+    assert held >= 54
+
+
+def test_kappa_without_a_wrong_label_has_an_interval_that_holds_it():
+    """Of 8 classes with 5 labels each; half a wrong label for each verdict made the upper end 0.95."""
+    verdict = np.tile(np.arange(8), 125)
+    found = judge(verdict, np.where(np.arange(1000) < 40, verdict.astype(float), np.nan))
+    for number in (found.kappa, found.ac1):
+        assert number.value == pytest.approx(1.0)
+        assert (number.lower, number.upper) == pytest.approx((0.85, 1.0), abs=0.06)
 
 
 def test_one_class_has_an_agreement_and_no_kappa():
