@@ -47,7 +47,7 @@ class LabelShift(Result):
     #: (L,) float64: New share by source; 1 if there is no shift, or no calibration row of the class
     weights: np.ndarray
     n_target: int  #: New rows that the estimate is from
-    #: (L,) float64: Ends of 95 % intervals that hold for all classes at once (normal, Bonferroni)
+    #: (L,) float64: Ends of 95 % intervals that hold for all classes at once (Wilson 1927, Bonferroni)
     lower: np.ndarray
     upper: np.ndarray
 
@@ -271,8 +271,11 @@ class LabelShiftCorrection(VectorCalibrator):
         target = weights * source / (weights @ source)
         # Calibration rows are a sample, too.
         scale = 1.0 / len(matrix) + 1.0 / self.n_samples_
-        reach = float(norm.isf(ALPHA / 2.0 / len(source))) * np.sqrt(variance * scale)
-        ends = np.clip([target - reach, target + reach], 0.0, 1.0)
+        z = float(norm.isf(ALPHA / 2.0 / len(source)))
+        deviation = z * np.sqrt(variance * scale)
+        middle = np.clip([target - deviation, target + deviation], 0.0, 1.0).mean(axis=0)
+        centre, reach = target + z**2 * scale * (0.5 - target), np.hypot(deviation, z**2 * scale / 2.0)
+        ends = np.clip([centre - reach, centre + reach], 0.0, 1.0)
         if self.training_shares is None:
             (mean, seen), bound = self.usual_, float(np.log(2.0 * self.n_classes_ / ALPHA))
             by_chance = np.sqrt(2.0 * bound * seen * scale) + bound * scale / 3.0
@@ -281,8 +284,7 @@ class LabelShiftCorrection(VectorCalibrator):
         shift = LabelShift(self.method, source, target, np.ones(len(source)), len(matrix), *ends)
         if not shift.is_shift:
             return shift
-        shares = ends.mean(axis=0) / ends.mean(axis=0).sum()
-        weights = np.divide(shares, source, out=np.ones(len(source)), where=source > 0.0)
+        weights = np.divide(middle / middle.sum(), source, out=np.ones(len(source)), where=source > 0.0)
         return replace(shift, weights=weights)
 
     def _seen(self, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -179,6 +179,13 @@ def test_a_class_without_calibration_rows_keeps_its_probability(method):
     assert np.isfinite(shift.correct(np.full((1, 3), 1 / 3))).all()
 
 
+def test_a_rare_class_that_no_new_row_shows_may_have_a_larger_share():
+    """30 rows without a class of 5 %, predicted for 3 % of the rows: 30 such rows have a chance of 40 %."""
+    proba = np.array([[0.9, 0.1], [0.1, 0.9]]).repeat([970, 30], axis=0)
+    fitted = LabelShiftCorrection(method="bbse").fit(proba, np.repeat([0, 1, 0, 1], [945, 25, 5, 25]))
+    assert fitted.adapt(proba[:30]).upper[1] > 0.1
+
+
 def test_one_hot_rows_and_impossible_rows():
     """A row whose classes all have weight 0 stays as it is."""
     proba = np.array([[1.0, 0.0], [0.0, 1.0]]).repeat(100, axis=0)
