@@ -606,15 +606,5 @@ def _limits(
         acted = event >= TESTED[place]
         of = members if happened is None else members & acted
         hits = (acted if happened is None else happened)[of]
-        limits[:, place:] = np.array(_limits_of_share(hits, rows.clusters.take(of), 2.0 * level))[:, None]
+        limits[:, place:] = np.array(share_of_rows(hits, rows.clusters.take(of), 2.0 * level))[:, None]
     return limits[0], limits[1]
-
-
-def _limits_of_share(hits: np.ndarray, clusters: Clusters, alpha: float) -> tuple[float, float]:
-    """Return limits of a share of rows in clusters: of the effective rows (Korn & Graubard 1998)."""
-    if not len(hits):
-        return 0.0, 1.0
-    share = float(hits.mean())
-    number = len(hits) * worth_of_rows(hits - share, clusters, alpha)
-    low, high = binomial_limits(np.array([share * number]), np.array([number]), alpha)
-    return float(low[0]), float(high[0])

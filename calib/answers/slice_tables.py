@@ -91,9 +91,8 @@ class SliceTable(Drawn):
     difference: NDArray[np.float64]
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
-    smallest: NDArray[
-        np.float64
-    ]  #: (G,): Difference whose interval would exclude 0 in 80 of 100 such samples
+    #: (G,): Difference whose interval would exclude 0 in 80 of 100 such samples
+    smallest: NDArray[np.float64]
     rows_needed: NDArray[np.float64]  #: (G,): Further rows until it is five points, if all groups grow
     p: NDArray[np.float64]  #: (G,): Smallest alpha at which an interval of coverage 1 - alpha excludes 0
     #: (G,): By the procedure of Benjamini & Hochberg (1995) over all groups of all columns

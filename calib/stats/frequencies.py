@@ -44,15 +44,10 @@ def binomial_deviation(count: np.ndarray, mean: np.ndarray) -> np.ndarray:
     return 2.0 * mean * (1.0 - mean) * np.exp(log_chance)
 
 
-def folded_mean(distance: np.ndarray) -> np.ndarray:
-    """Mean of |N(d, 1)|."""
-    density = np.exp(-distance * distance / 2.0) / np.sqrt(2.0 * np.pi)
-    return 2.0 * density + distance * (2.0 * ndtr(distance) - 1.0)
-
-
 #: Distances d, and the mean of |N(d, 1)| there, to invert it by interpolation.
 _DISTANCES = np.linspace(0.0, 6.0, 3001)
-_FOLDED_MEANS = folded_mean(_DISTANCES)
+_FOLDED_MEANS = np.sqrt(2.0 / np.pi) * np.exp(-(_DISTANCES**2) / 2.0)
+_FOLDED_MEANS += _DISTANCES * (2.0 * ndtr(_DISTANCES) - 1.0)
 
 
 def folded_inverse(mean: np.ndarray) -> np.ndarray:

@@ -327,7 +327,7 @@ def worth_of_rows(away: np.ndarray, clusters: Clusters, alpha: float, fitted: in
     return worth * float(few_clusters_factor(max(even - max(fitted - 1, 0), 2.0), alpha))
 
 
-def gap_limits(shares: Shares, alpha: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+def gap_limits(shares: Shares, alpha: Any, limits: Any = None) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends of the intervals, of coverage 1 - alpha, of how often outcomes happen minus the score.
 
     Clopper & Pearson's, with weights and clusters for the effective rows (Korn & Graubard 1998), see
@@ -337,7 +337,7 @@ def gap_limits(shares: Shares, alpha: np.ndarray | float) -> tuple[np.ndarray, n
     few, happened = few_clusters_factor(shares.even, alpha), shares.happened
     rarer = np.minimum(happened, 1.0 - happened)
     rows = rows_with_unseen(shares.rows, rarer, shares.by_weight, alpha) * few
-    low, high = binomial_limits(happened * rows, rows, alpha)
+    low, high = (limits or binomial_limits)(happened * rows, rows, alpha)
     further = shares.excess * ndtri(alpha / 2.0) ** 2 / few
     below, above = (np.sqrt(distance**2 + further) for distance in (happened - low, high - happened))
     return shares.gap - below, shares.gap + above
@@ -346,8 +346,20 @@ def gap_limits(shares: Shares, alpha: np.ndarray | float) -> tuple[np.ndarray, n
 def difference_limits(
     a: Shares, b: Shares, correlation: np.ndarray, alpha: np.ndarray | float
 ) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of the interval of the gap of a minus the gap of b: by MOVER, or wider.
+
+    A limit near the end of what is possible hardly moves with alpha, which MOVER takes for precision: three
+    further points of the ellipse of both errors are tried, by Jeffreys limits.
+    """
     first, second = ((side.gap, *gap_limits(side, alpha)) for side in (a, b))
-    return combined_difference(first, second, correlation)[1:]
+    _, lower, upper = combined_difference(first, second, correlation)
+    for angle in np.pi / 8.0 * np.arange(1, 4):
+        narrower = (1.0 - correlation**2) / np.maximum(1.0 + correlation * np.sin(2.0 * angle), 1e-9)
+        reach = ndtri(alpha / 2.0) * np.sqrt(narrower)
+        own = gap_limits(a, 2.0 * ndtr(reach * np.cos(angle)), jeffreys_limits)
+        other = gap_limits(b, 2.0 * ndtr(reach * np.sin(angle)), jeffreys_limits)
+        lower, upper = np.minimum(lower, own[0] - other[1]), np.maximum(upper, own[1] - other[0])
+    return lower, upper
 
 
 def smallest_alpha(

@@ -194,6 +194,16 @@ def test_p_values_are_where_the_interval_touches_0():
     assert touches == pytest.approx(0.0, abs=1e-5)
 
 
+def test_one_event_in_a_small_group_of_rare_events_proves_nothing():
+    """The group has 1 event and expects 0.07, the others have 3 and expect 9.3: p was 3e-6."""
+    y, scores = np.zeros(300), np.repeat([0.0087, 0.032], [8, 292])
+    y[[0, 8, 9, 10]] = 1
+    table = slices(y, scores, np.repeat(["a", "b"], [8, 292]), n_resamples=0)
+    # Chances of so many and so few events if both gaps are 0, by the binomial distribution.
+    more, fewer = stats.binom.sf(0, 8, 0.0087), stats.binom.cdf(3, 292, 0.032)
+    assert (table.p > more * fewer).all()
+
+
 def test_a_column_with_one_group_has_nothing_to_be_compared_with():
     table = slices(Y, PROBA, np.repeat("one", N), **QUICK)
     assert np.isnan(table.difference[0])
