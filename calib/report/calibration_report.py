@@ -42,7 +42,7 @@ from calib.data.predictions import BasePrediction, Scores, Values, effective_wor
 from calib.diagrams.bin_sweep import ece_sweep, sweep_words
 from calib.diagrams.class_tables import CLASS_COLUMNS, class_table
 from calib.diagrams.living_picture import NUMBERS_OF_BINS, living_picture, picture_html
-from calib.diagrams.reliability_diagrams import ReliabilityDiagram, reliability_diagram, worst_cells_words
+from calib.diagrams.reliability_diagrams import reliability_diagram, worst_cells_words
 from calib.diagrams.slice_maps import class_heat
 from calib.diagrams.style import Figure, figure_html, plotly_script
 from calib.diagrams.validity_plots import validity_cells, validity_curve, validity_words
@@ -65,9 +65,6 @@ if TYPE_CHECKING:
 
 #: Most classes in a table; the most important come first.
 MOST_CLASSES = 1_000
-
-#: Most classes that are named in the living picture.
-MOST_COLOURED = 4
 
 #: Most classes in a figure.
 MOST_DRAWN = 30
@@ -372,10 +369,11 @@ def reliability_section(about: ReportInput) -> list[str]:
         event = name if several else about.event
         diagram = reliability_diagram(evidence, n_bins=about.n_bins)
         words = diagram.words(event)
-        drawn = diagrams.draw_reliability(diagram, about.names, event=event, band=None if position else band)
+        named, around = (about.conclusion.named if name == BASE else None), None if position else band
+        drawn = diagrams.draw_reliability(diagram, about.names, named=named, event=event, band=around)
         figure = figure_html(drawn, f"reliability-{position}", words)
         if position == 0 and not several and about.n_bins in NUMBERS_OF_BINS:
-            figure = picture_html(_living(about, diagram), "living", figure)
+            figure = picture_html(_living(about), "living", figure)
         blocks += [f"<h3>{text(name)}</h3>", paragraph(text(words)), figure]
         if name == BASE and not diagram.one_event:
             zoomed = diagram.zoom(int(diagram.pooled.bin[diagram.adds_most]))
@@ -387,13 +385,11 @@ def reliability_section(about: ReportInput) -> list[str]:
     return blocks
 
 
-def _living(about: ReportInput, diagram: ReliabilityDiagram) -> dict[str, Any]:
+def _living(about: ReportInput) -> dict[str, Any]:
     """Return the living picture of the base model, before and after the first calibrator."""
     name, after = [*about.methods.items(), ("", None)][1]
-    named = {"named": diagram.clearest[:MOST_COLOURED].tolist(), "class_names": about.names}
-    return living_picture(
-        about.evidence, after, n_bins=about.n_bins, event=about.event, after_name=name, **named
-    )
+    how: dict[str, Any] = {"n_bins": about.n_bins, "event": about.event, "after_name": name}
+    return living_picture(about.evidence, after, named=about.conclusion.named, class_names=about.names, **how)
 
 
 def _classes_of_largest_error(about: ReportInput) -> dict[str, Evidence]:
@@ -410,7 +406,7 @@ def classes_section(about: ReportInput) -> list[str]:
     classes = class_table(about.evidence, **about.draws, conclusion=about.conclusion)
     heads = {name: head for name, (head, _) in CLASS_COLUMNS.items()}
     shown = classes.frame(about.names).head(MOST_CLASSES)[list(heads)].rename(columns=heads)
-    own = {"Predicted": ",d", "True": ",d", "Share": ".1%", "Rows needed": ",.0f"}
+    own = {"Predicted": ",d", "True": ",d", "Share": ".1%", "Rows needed": ",.0f", "p": ".2g"}
     formats = dict.fromkeys(heads.values(), ".3f") | own
     sentence = f"{classes.words()}."
     top = classes.order[:MOST_DRAWN]
@@ -434,7 +430,7 @@ def before_and_after(about: ReportInput) -> list[str]:
         diagram = reliability_diagram(evidence, n_bins=about.n_bins)
         drawn = diagrams.draw_reliability(diagram, about.names, event=about.event)
         figure = figure_html(drawn, "after", f"{name}: {diagram.words(about.event)}")
-        blocks.append(picture_html(_living(repair, diagram), "living-repair", figure))
+        blocks.append(picture_html(_living(repair), "living-repair", figure))
     return blocks
 
 

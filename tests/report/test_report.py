@@ -172,6 +172,16 @@ def test_bins_are_the_same_everywhere_and_the_named_one_adds_most():
     assert "10 equal-width" not in words
 
 
+def test_the_picture_names_the_classes_of_the_verdict_and_no_column_is_made_up():
+    evaluation = load_example("digits").evaluation.with_cluster(np.arange(899) // 2)
+    about = ReportInput(evaluation, n_resamples=20, examinations={"evaluation": examine(evaluation)})
+    page = report_html(about)
+    picture = json.loads(re.search(r'getElementById\("living"\), ({.*?}), document', page)[1])
+    shown = [picture["classes"][place] for place in picture["named"]]
+    assert shown == [evaluation.class_names[code] for code in about.conclusion.named] != []
+    assert "the clusters say which rows belong together" in page
+
+
 @pytest.mark.parametrize("example", ["two-patients", "three-classes"])
 def test_examples_have_reports(example):
     data = load_example(example)

@@ -95,16 +95,16 @@ def find_rows_together(raw: RawPredictions) -> Finding | None:
     if raw.cluster is not None:
         if len(pd.unique(raw.cluster)) == raw.n_samples:
             return None
-        name = roles.cluster or "cluster"
         message = (
-            f"column {name!r} says which rows belong together: {worth_of(raw.cluster[usable])}. "
-            "Floors, tests and intervals allow for it, and splits and folds keep clusters on one side. The "
-            "fix, as --independent, undoes this: each row then stands alone."
+            f"{f'column {roles.cluster!r} says' if roles.cluster else 'the clusters say'} which rows belong "
+            f"together: {worth_of(raw.cluster[usable])}. Floors, tests and intervals allow for it, and "
+            "splits and folds keep clusters on one side. The fix, as --independent, undoes this: each row "
+            "then stands alone."
         )
         return Finding(
             "clusters_kept",
             message,
-            columns=(name,),
+            columns=(roles.cluster or "cluster",),
             repair=lambda data: _in_clusters(data, np.arange(data.n_samples), None),
         )
     if (copies := copies_in(raw)) is not None:
