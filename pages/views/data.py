@@ -85,6 +85,10 @@ def show_uploads(data: Dataset) -> tuple[bool, bool]:
         help="Several files: predictions of one model each, for the same rows.",
     )
     evaluation = files[0] if files else None
+    put = st.session_state.get("in_use", (None, None))
+    if not files and put[0] is st.session_state.get(uploads.PENDING):  # perhaps after a file that was refused
+        for model in (*put, (), ())[3]:
+            st.session_state.setdefault(model.slot, model)
     labels = right.file_uploader("Labels, if they are in a separate file", key="up-labels")
     answer = st.container()
     with st.expander("Calibration rows"):
@@ -113,7 +117,6 @@ def show_uploads(data: Dataset) -> tuple[bool, bool]:
     )
     open_choice = reading is not None and reading.roles is not None and bool(reading.roles.choices)
     usable = reading is not None and complete and not against and not open_choice
-    put = st.session_state.get("in_use", (None, None))
     used = reading is not None and put[0] is reading and put[1] is data
     with answer:
         if usable and put[:1] + put[2:] not in ((reading,), wanted(reading, share)):

@@ -109,3 +109,17 @@ def test_models_on_other_rows_are_refused(files):
     app.file_uploader(key="up").set_value([files[1], (name, content[:-20], kind)]).run()
     assert "cannot be read" in app.error[0].value
     assert app.session_state["dataset"].example == "two-patients"
+
+
+def test_models_stay_if_another_file_is_refused(files):
+    app = open_page("pages/views/data.py", example="two-patients")
+    app.file_uploader(key="up").set_value(files[:2]).run()
+    data = app.session_state["dataset"]
+    assert len(data.models) == 2
+    app.switch_page("pages/views/data.py").run()
+    upload(app, "up", "bad.csv", b"a,b\nx,hello\n")
+    assert app.error
+    app.switch_page("pages/views/overview.py").run()
+    app.switch_page("pages/views/data.py").run()
+    assert app.session_state["dataset"] is data
+    assert "Further model: `` good ``" in words(app)
