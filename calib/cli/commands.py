@@ -639,9 +639,7 @@ def decide(options: Namespace) -> Output[DecideData | EventData | CostsData]:
     check_equal_rows(evidence.predictions, "A rule of acceptance")
     asked = chosen(options, "accuracy recall reviews cost promise alpha")
     asked |= chosen(options, "sensitivity precision false_positive_rate")
-    column = options.by not in (None, "class")
-    by = further_column(evidence.predictions, options.by) if column else options.by
-    rule = choose_rule(evidence, **asked, by=by, overlap=found.used)
+    rule = choose_rule(evidence, **asked, by=options.by, overlap=found.used)
     table = rule.frame()
     if isinstance(rule, EventRule):
         lines = [*found.notes, rule.sentence, "", *table_lines(table, na_rep="-")]
@@ -832,7 +830,7 @@ def centres(options: Namespace) -> Output[CentresData]:
     """Assess P(Y = 1) of the evaluation rows in each centre of a further column, and over the centres."""
     found = assessed(options, rows_only=True)
     rows = found.rows
-    table = risks.calibration_by_centre(rows, centre=further_column(rows.predictions, options.by))
+    table = risks.calibration_by_centre(rows, centre=options.by)
     lines = [*found.notes, *table.lines, "", *table_lines(table.texts())]
     data = CentresData(str(options.file), rows.n_samples, table.across, table)
     return Output("\n".join(lines), data)
