@@ -185,7 +185,7 @@ def test_equal_weights_are_no_weights_and_weight_0_is_no_row(name):
 
 @pytest.mark.parametrize("name", sorted(REFUSING))
 def test_weights_that_differ_are_refused_if_a_guarantee_counts_rows(name):
-    with pytest.raises(InputError, match="sample_weight"):
+    with pytest.raises(InputError, match="weight"):
         called(name, {}, sample_weight=WEIGHTS)
 
 

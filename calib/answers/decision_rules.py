@@ -24,6 +24,7 @@ from calib.base.exceptions import InputError
 from calib.base.results import Result
 from calib.calibrators.acceptance import AcceptanceRule, ActionRule, chance_of_event, predicted_classes
 from calib.data.equal_rows import Overlap
+from calib.data.kinds import check_equal_rows
 from calib.data.predictions import BinaryPrediction, Scores, Values
 from calib.data.validation import as_groups, check_alpha, check_choice, check_count, check_not_negative
 from calib.evidence.binning import BinaryProblems
@@ -375,6 +376,7 @@ def decide(
     by = by if isinstance(by, str) and by == "class" else named_column(by, y_true, scores)
     alpha = check_alpha(alpha) / check_count(choices, "choices", 1)
     as_given = single_rows(y_true, scores, sample_weight, cluster, "A rule of acceptance")
+    check_equal_rows(as_given, "A rule of acceptance")
     if targets:
         if by is not None or recall is not None:
             raise InputError("targets of an event take one threshold; leave out by and recall")
@@ -391,7 +393,6 @@ def decide(
         code, groups = as_groups(by, rows.n_given)
         held = np.unique(code[rows.counts])  # groups without rows that count have no threshold
         code, kind, groups = np.searchsorted(held, code), "group", tuple(groups[at] for at in held)
-    rows.problems("confidence").check_unweighted("decide", "its binomial guarantee counts rows")
     column = getattr(by, "name", None)
     none, overall = np.empty(0), promise == "overall"
     asked = AcceptanceRule(none, kind, target, value, alpha, None, is_event, groups=groups, column=column)
@@ -544,7 +545,6 @@ def _event_rule(rows: Rows, targets: Mapping[str, float], alpha: float, overlap:
     happened, event = event_rows(rows)
     if happened.all() or not happened.any():
         raise InputError("these rows need events and rows without the event; all outcomes are equal")
-    rows.problems(None).check_unweighted("decide", "its binomial guarantee counts rows")
     kept = {
         name: np.logical_and.reduce(
             [_kept(each, name, value, alpha / len(targets)) for each in rows.readings]

@@ -24,7 +24,7 @@ from calib.base.results import Result
 from calib.calibrators.acceptance import AcceptanceRule, predicted_classes
 from calib.data.defaults import LEVEL, N_BINS, N_RESAMPLES, RANDOM_STATE
 from calib.data.equal_rows import Overlap
-from calib.data.kinds import kind_of
+from calib.data.kinds import check_equal_rows, kind_of
 from calib.data.notions import Strategy
 from calib.data.predictions import Scores, Values
 from calib.data.several_models import rows_shared_by_id
@@ -555,7 +555,7 @@ def _rule_number(evidence: Evidence, rule: AcceptanceRule, name: str, level: flo
     if not isinstance(evidence, Rows):
         raise InputError("a rule that accepts predictions needs the rows, and a summary holds only sums")
     problems = evidence.of_scores(predicted_classes(evidence.predictions)).problems("confidence")
-    problems.check_unweighted("a limit on what a rule accepts", "its exact intervals count rows")
+    check_equal_rows(evidence, "A rule of acceptance")
     accepted = rule.accept(evidence.predictions)
     hits, among = accepted, np.ones(len(accepted), dtype=bool)
     if name == "accepted_accuracy":

@@ -630,7 +630,8 @@ class MulticlassToBinary(Calibrator):
 
     def _shrink(self, problems: BinaryProblems) -> None:
         """Move the pooled bins of each problem with too few rows, unless it has none."""
-        problems.check_unweighted('fallback="shrink"', 'use fallback="pooled"')
+        if problems.is_weighted:
+            raise InputError('fallback="shrink" cannot use sample_weight; use fallback="pooled"')
         (pooled,), count = self.pooled_, self.n_points_
         problem = np.repeat(np.arange(problems.n_problems), count)
         value = pooled.values_[assign_bins(problems.scores, pooled.edges_)]

@@ -636,7 +636,6 @@ def decide(options: Namespace) -> Output[DecideData | EventData | CostsData]:
     class_names = evidence.class_names or ()
     if options.costs or options.cost_column:
         return _costs(options, evidence, class_names, found.notes)
-    check_equal_rows(evidence.predictions, "A rule of acceptance")
     asked = chosen(options, "accuracy recall reviews cost promise alpha")
     asked |= chosen(options, "sensitivity precision false_positive_rate")
     rule = choose_rule(evidence, **asked, by=options.by, overlap=found.used)

@@ -137,8 +137,8 @@ def needs_equal_rows(what: str, how: str = "(rows.unweighted(), or --unweighted)
 
 
 def check_equal_rows(rows: Any, what: str) -> None:
-    """Raise `InputError` if predictions have weights, which something in `COUNTS_ROWS` cannot use."""
-    if getattr(rows, "sample_weight", None) is not None:
+    """Raise `InputError` if predictions or evidence have weights; `what` is a key of `COUNTS_ROWS`."""
+    if getattr(rows, "is_weighted", getattr(rows, "sample_weight", None) is not None):
         raise InputError(needs_equal_rows(what))
 
 

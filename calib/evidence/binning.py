@@ -102,11 +102,6 @@ class BinaryProblems(_Shaped):
             return _prefix_sums(self.outcomes, np.int64)
         return _prefix_sums(self.weights * self.outcomes, np.float64)
 
-    def check_unweighted(self, what: str, advice: str) -> None:
-        """Raise `InputError` if rows have weights, which `what` cannot use."""
-        if self.is_weighted:
-            raise InputError(f"{what} cannot use sample_weight; {advice}")
-
     @cached_property
     def tie_starts(self) -> np.ndarray:
         """Starts of the runs of equal scores inside one problem, ascending int64."""

@@ -155,7 +155,8 @@ def calibration_band(
     """
     evidence = as_evidence(y_true, scores, sample_weight, cluster)
     problems = evidence.problems(notion)
-    problems.check_unweighted("calibration_band", "its bounds count rows; consistency_band takes weights")
+    if problems.is_weighted:
+        raise InputError("calibration_band counts rows of equal weight; consistency_band takes weights")
     if evidence.n_clusters is not None:
         raise InputError(
             f"calibration_band is about independent rows, and these are of {evidence.n_clusters:,} clusters; "
