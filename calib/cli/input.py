@@ -189,11 +189,10 @@ def read_rows(options: Namespace, *, labelled: bool = True, examined: bool = Fal
     calibration = None
     given, examinations = given_of(options), {}
     if options.fix or examined:
-        examinations = check(file, labels=labels, fix=fix_codes(options), given=given, limits=limits)
+        wanted: dict[str, Any] = {"fix": fix_codes(options), "split": options.part}
+        examinations = check(file, labels=labels, given=given, limits=limits, **wanted)
     if options.fix:
         name = options.part or ("evaluation" if "evaluation" in examinations else "calibration")
-        if name not in examinations:
-            raise InputError(f"the file has no part {name!r}; choose from {', '.join(examinations)}")
         rows = examinations[name].rows(options.scores)
         if "calibration" in examinations and not options.part and name == "evaluation":
             calibration = examinations["calibration"].rows(options.scores)

@@ -63,7 +63,7 @@ def check(options: Namespace) -> Output[CheckData]:
     refuse_summary(options)
     examinations = check_file(
         options.file, labels=options.labels, fix=fix_codes(options), format=options.format,
-        given=given_of(options), limits=Limits(seconds=options.time_limit),
+        split=options.part, given=given_of(options), limits=Limits(seconds=options.time_limit),
     )  # fmt: skip
     lines, data = [], {}
     for part, examination in sorted(examinations.items()):

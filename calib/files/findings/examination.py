@@ -175,6 +175,7 @@ def check(
     labels: Any = None,
     fix: Sequence[str] = (),
     format: str | None = None,
+    split: str | None = None,
     roles: Roles | None = None,
     given: Given | None = None,
     abstentions: Sequence[str] | None = None,
@@ -188,13 +189,13 @@ def check(
     Returns
     -------
     dict of str to Examination
-        "evaluation", and "calibration" if the file has such rows. Fixes are applied to both.
+        "evaluation", and "calibration" if the file has such rows, or `split`. Fixes are applied to both.
     """
     limits = (limits or Limits()).begun(progress)
     table = read_table(source, format=format, limits=limits)
     if abstentions is not None:
         given = replace(given or Given(), abstentions=tuple(abstentions))
-    raw_by_part = divide(table, roles, None, given, labels, limits)
+    raw_by_part = divide(table, roles, split, given, labels, limits)
     examinations = examine_parts(raw_by_part, fix=fix, progress=limits.step)
     applied = {accepted.code for each in examinations.values() for accepted in each.fixes}
     for code in (code for code in fix if code not in applied):

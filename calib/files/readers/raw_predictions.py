@@ -109,8 +109,7 @@ def read_raw(
     limits = (limits or Limits()).begun(progress)
     table = table_from(source, limits, format) or read_table(source, format=format, limits=limits)
     raw_by_part = divide(table, roles, split, given, labels, limits)
-    name = "evaluation" if split is None else split
-    if name not in raw_by_part:
+    if (name := split or "evaluation") not in raw_by_part:
         raise InputError(f"the file has no part {name!r}; choose from {some_names(raw_by_part)}")
     return raw_by_part[name]
 
@@ -649,6 +648,10 @@ def divide(
     if labels is not None:
         part = next((name for name in (split, "evaluation") if name in parts), next(iter(parts)))
         parts[part] = with_labels(parts[part], labels, limits=limits)
+    if split is not None:
+        if split not in parts:
+            raise InputError(f"the file has no part {split!r}; choose from {some_names(parts)}")
+        parts = {split: parts[split]}
     if given.positive is not None:
         parts = {part: _of_class(raw, given.positive) for part, raw in parts.items()}
     return parts
