@@ -99,7 +99,8 @@ def _scale_of_events(raw: RawPredictions, matrix: np.ndarray, run: str) -> Findi
         return Finding("rounding", f"{run}: {what}, and count as 0 or 1.", rows, severity="note")
     if scale in TURNED and (scale != "log_probabilities" or matrix.max() <= 1e-6):
         return _on_scale(raw, scale, run, named=True)
-    if raw.has & {"event", "every label"} and matrix.min() < 0.0 < matrix.max():
+    regressed = np.abs(matrix - 0.5).max() < 0.6  # on labels of 0 and 1
+    if raw.has & {"event", "every label"} and matrix.min() < 0.0 < matrix.max() and not regressed:
         return _on_scale(raw, "logits", run)
     outside = f"and a probability lies in [0, 1]: {len(rows):,} rows are outside ({some(rows)})"
     return Finding("scale_unknown", f"{run}, {outside}. {WRITE}", rows)

@@ -6,10 +6,13 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 
 from calib.data.kinds import KINDS
 from calib.files.readers.answers import (
+    codes_of,
     missing_cells,
+    natural,
     nearly_same,
     outcomes_of,
     positive_of,
@@ -74,7 +77,8 @@ def _could_be_true(columns: Columns, roles: Roles, name: str, pool: Sequence[str
         return True  # won, lost or pending
     words -= {*others}
     decision = len(words) == 2 and columns.threshold_of(name) is not None
-    if decision or columns.called(name, "class") or len(words) > MOST_OTHERS:
+    most = max(len(roles.probabilities), 2) if name in columns.numeric else MOST_OTHERS  # else a count: goals
+    if decision or columns.called(name, "class") or len(words) > most:
         return False
     if len(words) == 2 and is_called(columns.word[name].split("_")[0], "true"):
         return True  # actual_A_won
@@ -209,12 +213,11 @@ def is_one_label(columns: Columns, roles: Roles) -> Outcome:
         named = {label, other} <= {*columns.labels} and columns.word[other] not in ("class", "answer")
         flags = not true or columns.called(other, *LABELS)
         differ = columns.alike(label, other, flags) or (named and not columns.are_equivalent(label, other))
-        if not differ:
-            continue
-        vector = "vector" in roles.has
-        decided = columns.decided(roles.probabilities, other) if vector else columns.threshold_of(other)
-        if decided is None:
+        if differ and not _is_decision(columns, roles, other):
             return False, f"{label!r} and {other!r} can both be the true class, and differ"
+        unnamed = other in columns.labels and label not in (*columns.labels, *columns.correct)
+        if unnamed and _is_decision(columns, roles, other):
+            return False, f"{other!r} may be the decision, and {label!r} has no name of a label"
     return None
 
 
@@ -234,8 +237,12 @@ def is_distinct_label(columns: Columns, roles: Roles) -> Outcome:
     names = roles.class_names or ()
     if vector and words & {*names} and (len(words) == len(names) or written):
         return None
+    parts = {part for word in (label, *words) for part in normalised(word).split("_")}
+    about = parts & {*columns.word.get(roles.probabilities[0], "").split("_")}  # p_fraud, fraud
+    if not (vector or about or positive_of(words) or words & columns.words(*columns.predicted)):
+        return False, f"{label!r} is called no label, and {some_names(sorted(words))} name no event"
     used = {label, roles.predicted, *roles.probabilities}
-    others = [n for n in label_columns(columns) if n not in used]
+    others = [n for n in label_columns(columns) if n not in used and not _is_decision(columns, roles, n)]
     others = [n for n in others if len(columns.words(n)) == len(words) if vector or columns.words(n) == words]
     if len(others) < (1 if vector else 2):
         return None
@@ -251,13 +258,34 @@ def is_the_named_label(columns: Columns, roles: Roles) -> Outcome:
     if roles.kind == "binary" and label in columns.numeric and columns.ends(label)[0] > 1.0:
         return False, f"{label!r} has no name of a label, and may be a count"
     others = [n for n in columns.labels if n not in (roles.predicted, *roles.ranked, *roles.probabilities)]
-    others = [n for n in others if len(columns.words(n)) > 1]
+    others = [n for n in others if len(columns.words(n)) > 1 and not _is_decision(columns, roles, n)]
+    if roles.kind == "top-label" and not others and not _agrees_with(columns, label, roles.predicted or ""):
+        return False, f"{label!r} has no name of a label, and is {roles.predicted!r} only by chance"
     if roles.kind == "binary" and not others and columns.called(label, "class"):
         return False, f"{label!r} has the name of a class, and may be the predicted one"
     unnamed = roles.kind == "binary" and not others and not (columns.labels or columns.given.score)
     if unnamed and (named := has_a_name(columns, roles)) and not named[0]:
         return False, f"{named[1]}, and {label!r} has no name of a label"
     return (False, f"{others[0]!r} has the name of a label, and {label!r} has not") if others else None
+
+
+def _is_decision(columns: Columns, roles: Roles, name: str) -> bool:
+    vector = "vector" in roles.has
+    return (columns.decided(roles.probabilities, name) if vector else columns.threshold_of(name)) is not None
+
+
+def _agrees_with(columns: Columns, *names: str) -> bool:
+    """Whether two columns hold the same class more often than by chance; True if rows are few."""
+    known = ~np.any([missing_cells(columns[name][:FIRST]) for name in names], axis=0)
+    if known.sum() < FEW_ROWS:
+        return True
+    cells = [as_keys(columns[name][:FIRST][known]) for name in names]
+    words = [sorted(columns.words(name), key=natural) for name in names]
+    if len(words[0]) == len(words[1]) == 2:  # perhaps written in two ways
+        cells = [codes_of(each, order, False) for each, order in zip(cells, words, strict=True)]
+    shares = [pd.Series(each).value_counts(normalize=True) for each in cells]
+    same, chance = float((cells[0] == cells[1]).mean()), float((shares[0] * shares[1]).sum())
+    return same - chance > BEYOND * np.sqrt(max(chance * (1.0 - chance), 1e-4) / known.sum())
 
 
 def has_a_name(columns: Columns, roles: Roles) -> Outcome:
@@ -300,13 +328,6 @@ def are_no_shares(columns: Columns, roles: Roles) -> Outcome:
     others = [name for name in others if name not in names]
     beside = f"{some_names(names)} have no names of scores, and could be shares, beside {some_names(others)}"
     return (False, beside) if others else None
-
-
-def are_no_means(columns: Columns, roles: Roles) -> Outcome:
-    means = [name for name in columns.unit if columns.called(name, "true")]
-    if not means:
-        return None
-    return False, f"{means[0]!r} has the name of a true class, but holds fractions, as means of bins do"
 
 
 def stands_alone(columns: Columns, roles: Roles) -> Outcome:
@@ -404,7 +425,16 @@ def goes_with_right(columns: Columns, roles: Roles) -> Outcome:
 
 def is_of_the_prediction(columns: Columns, roles: Roles) -> Outcome:
     score = roles.probabilities[0]
-    if not roles.correct or columns.called(score, "confidence") or roles.label:
+    if columns.called(score, "confidence"):
+        return None
+    said = [roles.predicted] if roles.predicted else predicted_of(columns, score)
+    others = [name for name in columns.unit if name != score][: MOST_OTHERS // max(len(said), 1)]
+    owned = [(each, name) for each in said for name in others if len(columns.sides(each, name) or ()) == 2]
+    gaps = [np.abs(columns[score] - np.maximum(columns[name], 1.0 - columns[name])) for _, name in owned]
+    folded = any(np.nansum(gap) < 0.01 * len(gap) for gap in gaps)  # the score is the larger probability
+    if {each for each, _ in owned} == {*said} != set() and not folded and len(columns[score]) >= FEW_ROWS:
+        return False, f"{said[0]!r} is {owned[0][1]!r} at or above a threshold, not {score!r}"
+    if not roles.correct or roles.label:
         return None
     values, right = columns[score], outcomes_of(columns[roles.correct], roles.correct)
     low = right[np.asarray(values < UNLIKELY) & ~np.isnan(right)]
@@ -529,7 +559,6 @@ CHECKS: dict[str, tuple[Callable[[Columns, Roles], Outcome], Collection[str], tu
     "the named label": (is_the_named_label, KINDS, ("label",), True),
     "score has a name": (has_a_name, ONE_SCORE, ("score",), False),
     "no shares of others": (are_no_shares, ("vectors",), ("score",), False),
-    "no means": (are_no_means, ("binary",), ("label",), True),
     "score stands alone": (stands_alone, ONE_SCORE, ("score",), True),
     "score is a probability": (is_a_probability, ONE_SCORE, ("scores",), False),
     "two values": (has_two_values, ("binary",), ("drop_label",), False),

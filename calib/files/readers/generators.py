@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
+from os.path import commonprefix
 
 import numpy as np
 
@@ -200,7 +201,8 @@ def classes_like(columns: Columns, label: str, names: tuple[str, ...]) -> tuple[
     ends = [normalised(name).rpartition("_")[2] for name in names]
     if words == {"0", "1"} and len({*ends} & {*parts}) == 1:  # home_win beside p_home, p_away
         return tuple("1" if end in parts else "0" for end in ends)
-    for said in (names, ends):  # p_h beside p_over
+    stems = [name[len(commonprefix(names)) :] for name in names]
+    for said in (names, ends, stems):  # p_h beside p_over; prob1 beside probtie
         found: list[str] = []
         for name in said:
             pair = [word for word in words if _begins(word.lower(), name.lower())] or [name]
@@ -265,7 +267,7 @@ def positives(columns: Columns, score: str, label: str, words: Sequence[str]) ->
     usual, said = positive_of(words), predicted_of(columns, score)
     if len(columns.words(*said)) == 2 == len(columns.words(label)):
         for sides in filter(None, (columns.sides(name, score) for name in said)):
-            if sides[-1] in words:
+            if len(sides) == 2 and sides[-1] in words:
                 return [sides[-1] if sides[-1] != usual else None]
     return [None] if usual or len(words) != 2 else [*words]
 

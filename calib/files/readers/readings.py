@@ -270,13 +270,21 @@ def _options(columns: Columns, roles: Roles) -> dict[str, str]:
     }
     words = columns.words(*roles.label) - {*roles.drop_label} if roles.kind == "binary" else frozenset()
     if 0 < len(words) <= MOST_CLASSES:
-        found["positive"] = roles.positive or positive_of(words) or max(words)
+        found["positive"] = _positive(columns, roles)
     found["drop_label"] = ",".join(roles.drop_label)
     if len(scores) == 1 and roles.scale == "unknown" and scores[0] in columns.word:
         points = is_within(columns[scores[0]], 10.0) or not is_within(columns[scores[0]], 100.0)
         named = {*columns.word[scores[0]].split("_")} & PERCENT_WORDS or columns.called(scores[0], "score")
         found["scores"] = "percent" if named and not points else ""
     return {option: value for option, value in found.items() if value}
+
+
+def _positive(columns: Columns, roles: Roles) -> str:
+    """Return the class of a score: of several, the class that the score goes with best."""
+    words = sorted(columns.words(*roles.label) - {*roles.drop_label})
+    if (named := roles.positive or positive_of(words)) or not 2 < len(words) <= MOST_CLASSES:
+        return named or max(words, default="1")
+    return max(words, key=lambda word: columns.separation(roles.probabilities[0], roles.label[0], word)[1])
 
 
 def _decisive(
@@ -319,8 +327,7 @@ def _texts(columns: Columns, roles: Roles) -> list[str]:
     if true is not None and not {*true} & {*names} and all(map(str.isdecimal, filter(None, true))):
         names = tuple(map(str, range(score.shape[1])))  # labels count columns
     if roles.kind == "binary":
-        words = columns.words(*roles.label)
-        said = [f"P({roles.positive or positive_of(words) or max(words, default='1')})"] * len(score)
+        said = [f"P({_positive(columns, roles)})"] * len(score)
     elif "vector" in roles.has and len(names) == score.shape[1]:
         said, high = [f"said {names[top]}" for top in score.argmax(axis=1)], score.max(axis=1)
     elif roles.predicted:
@@ -379,8 +386,11 @@ def _stray_cell(columns: Columns, name: str, labelled: bool) -> tuple[int, bool]
 
 def _refuse_fractions(columns: Columns, roles: Roles) -> None:
     """Refuse a column with the name of a true class that holds fractions, if there is no other."""
-    for name in columns.fractions - {*roles.probabilities} if not roles.label and not roles.correct else ():
-        if columns.called(name, "true"):
+    points = not is_within(columns.rows(roles.probabilities), 100.0)  # a regression
+    labelled = bool(columns.given.label) or (roles.kind != "binary" and bool(roles.label or roles.correct))
+    for name in columns.fractions - {*roles.probabilities} if points or not labelled else ():
+        means = points or is_within(columns[name]) or not roles.label
+        if columns.called(name, "true") and means:
             row = int((columns[name] % 1 > 0).argmax())
             held = f"column {name[:60]!r} has the name of a true class, but holds {columns[name][row]:.6g}"
             raise InputError(

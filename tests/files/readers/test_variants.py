@@ -10,6 +10,7 @@ import pytest
 
 from calib import InputError, accuracy, ece, read
 from calib.files.findings import check
+from calib.files.readers.raw_predictions import RemedyError
 from calib.files.readers.roles import ChoiceError
 from tests.oracles import uniform_bin
 
@@ -97,6 +98,10 @@ def printed(how):
 
 
 READ = {
+    "three outcomes, and a score of a tie": (
+        csv(prob1=F[:, 0], probtie=F[:, 1], prob2=F[:, 2], outcome=np.array(["1", "tie", "2"])[T]),
+        vectors(F),
+    ),
     "weights of two groups beside a score and its decision": (
         csv(
             label=Y,
@@ -414,6 +419,26 @@ READ = {
 }
 #: Refused files, what the user says then, and the numbers that it gives.
 ASKED = {
+    "two words that name no event": (
+        csv(P_2yr=P, status=np.where(Y, "slow", "censored"), Age=AGE),
+        {"label": "status"},
+        event(P),
+    ),
+    "a decision called label beside a truth of another name": (
+        csv(prediction_0=1 - P, prediction_1=P, label=D, income=Y),
+        {"label": "income"},
+        vectors(BOTH, Y),
+    ),
+    "a part of an ensemble beside its decision": (
+        csv(net_prediction=(1 + P) / 2, vote_score=P, vote_prediction=D, true_label=Y, correct=D == Y),
+        {"score": "vote_score"},
+        event(P),
+    ),
+    "a label of three values, one of which goes with the score": (
+        csv(p_fill=P, label=np.where(Y, "number", np.where(AGE > 40, "open", "zero"))),
+        {"positive": "number"},
+        event(P),
+    ),
     "decisions of several models, and a unit of three": (
         csv(
             unit=T,
@@ -574,6 +599,11 @@ ASKED = {
 }
 #: Refused files that a fix makes usable.
 FIXED = {
+    "a decision in rows without a score": (
+        csv(label=Y, oof_prob=np.where(KEPT, P, np.nan), in_prediction_set=(~KEPT).astype(int)),
+        "not_finite",
+        event(P[KEPT], Y[KEPT]),
+    ),
     "Weka, some rows without a class": (
         csv(
             **{
@@ -618,6 +648,12 @@ FIXED = {
 }
 #: Files without a true class: flags and classes about something else are no labels.
 UNLABELLED = {
+    "goals beside chances of an outcome": records(
+        home_goals=np.where(T == 0, 3, 1) + Y, away_goals=np.where(T == 2, 3, 1) + D, **of_classes("prob_{}")
+    ),
+    "codes of features beside a prediction": records(
+        sex=AGE % 2, stage=np.arange(N) * 7 % 11 % 2, Prediction=DECIDED, Confidence=C
+    ),
     "chances of scores beside the weaker side, in few rows": records(
         **of_classes("score[{}]", F[:15], ("2-0", "2-1", "1-2")), underdog=TEAMS[AGE[:15] % 3]
     ),
@@ -788,6 +824,11 @@ NOTHING_OFFERED = {
 }
 #: Refused files, and what the refusal names.
 REFUSED = {
+    "a quantity, its prediction and its kind": (
+        csv(y_true=AGE * 1000.5, y_pred=AGE * 999.7, target=np.where(Y, "real", "nominal")),
+        ("'y_true'", "the name of a true class"),
+    ),
+    "a regression on 0 and 1": (csv(score=(1.06 * P - 0.03).round(3), y=Y), ("lies in [0, 1]",)),
     "one-hot features beside codes": (
         csv(**of_classes("hobby_{}", np.eye(3, dtype=int)[T]), job=np.arange(N) * 7 % 11 % 3, predicted=D),
         ("'hobby_alpha'", "only 0 and 1"),
@@ -870,6 +911,16 @@ def test_fixed(name):
     with pytest.raises(InputError, match=code):
         read(file)
     agree(check(file, fix=[code])["evaluation"].rows(), expected)
+
+
+def test_a_part_that_is_named_is_checked():
+    file = csv(split=np.where(KEPT, "heldout", "other"), p=P, label=Y)
+    with pytest.raises(RemedyError, match="'heldout'"):
+        check(file)
+    examined = check(file, split="heldout")
+    assert {part: each.raw.n_samples for part, each in examined.items()} == {"heldout": KEPT.sum()}
+    with pytest.raises(InputError, match="no part 'train'"):
+        check(csv(p=P, label=Y), split="train")
 
 
 @pytest.mark.parametrize("nothing", ["-", "--", "?", "n/a", "unknown"])
