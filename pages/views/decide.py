@@ -87,7 +87,8 @@ def show_curves(names_shown: list[str], effects: dict[str, DecisionRule], risk: 
         alt="Share of accepted predictions that are wrong, against the share accepted, for every threshold",
         height=330,  # it ends on a first screen of 1280 x 800
     )
-    st.caption("Diamonds: the rules." if effects else "Every threshold, from few to all accepted.")
+    accepts = any(np.isfinite(rule.thresholds).any() for rule in effects.values())
+    st.caption("Diamonds: the rules." if accepts else "Every threshold, from few to all accepted.")
 
 
 def show_benefit(few: list[str]) -> None:

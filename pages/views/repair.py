@@ -192,7 +192,7 @@ else:
             st.markdown(recommendation_words(*recommendation))
         elif after is not None:
             st.markdown(effect_words(after.name, results.ask(confirm_choice, base, after)))
-        if data.is_divided:
+        if data.is_divided and recommendation:
             st.caption(
                 f"Chosen on {data.calibration.n_samples:,} of your rows, drawn at random; tested on each "
                 f"fifth of them without it, and on the other {data.evaluation.n_samples:,}, which are "

@@ -143,10 +143,8 @@ ui.chart(
 )
 regions = "; grey: its 95 % region" if np.isfinite(arrows.bound).any() else ""
 left_out = "" if enough.all() else f" Bins of fewer than {MIN_ROWS} rows have no arrow."
-st.caption(
-    f"{len(points):,} of {rows.n_samples:,} rows. Arrows: a bin's mean prediction to its recalibrated vector"
-    f"{regions}.{left_out} Click one to list its rows."
-)
+meant = f" Arrows: a bin's mean prediction to its recalibrated vector{regions}. Click one to list its rows."
+st.caption(f"{len(points):,} of {rows.n_samples:,} rows.{meant * bool(enough.any())}{left_out}")
 if (behind := st.session_state.get("simplex-bin")) in arrows.means.cell:
     in_bin = view.at[arrows.means.cell[arrows.means.position] == behind]
     bin_name = f"Bin {behind} of the triangle"

@@ -80,6 +80,10 @@ def test_a_model_alone_decides_on_every_row():
     assert "of 80 predictions pass" in "".join(item.value for item in [*app.success, *app.warning]).replace(
         "\\", ""
     )
+    assert ("Diamonds" in words(app)) == bool(app.success)  # what accepts nothing has none
+    assert "Chosen on" not in words(app.switch_page(PAGE).run())
+    bare = words(app.switch_page("pages/views/simplex.py").run())
+    assert "Bins of fewer than 20 rows have no arrow" in bare
 
 
 def test_a_click_on_a_candidate_shows_its_effect():

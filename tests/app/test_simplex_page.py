@@ -31,6 +31,7 @@ def test_a_scheme_that_needs_more_rows_is_named():
     app.session_state["dataset"] = Dataset("tiny", "", False, rows.take(np.arange(8)), rows)
     app.switch_page(PAGE).run()
     assert not app.exception
+    assert "Arrows" not in words(app)  # no bin has 20 calibration rows
     needed = "n_bins=27 needs at least 26 calibration rows; got 8"
     open_tab(app, "about-simplex", "Bins and their guarantee")
     heads = ["Bin", "Evaluation rows", "Calibration rows", "Arrow length (L1)", "Bound (L1, \u03b1 = 0.1)"]
