@@ -65,9 +65,8 @@ def draw_judgement(judgement: Judgement) -> Figure:
             name="the judge's confidence",
         )
     least = float(np.nanmin(np.concatenate([low, middle, stated]), initial=1.0))
-    return _in_rows(
-        data, cells.names, cells.share, title="people agree", range=[least - 0.04, 1.04], nticks=4
-    )
+    axis = {"range": [least - 0.04, 1.04], "dtick": 0.2 if least > 0.4 else 0.5}  # numbers fit on a phone
+    return _in_rows(data, cells.names, cells.share, title="people agree", **axis)
 
 
 def draw_levels(rule: Coarsening) -> Figure:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
-from calib import judge
+from calib import diagrams, judge
 from calib.datasets import judged_answers
 from tests.app.running import open_page, open_tab, words
 
@@ -66,3 +67,13 @@ def test_a_file_without_labels_has_a_plan_and_no_kappa(answers):
     assert "kappa" not in words(app)
     open_tab(app, "judge_tab", "Label these next")
     assert app.dataframe[0].value["n_next"].sum() == 50
+
+
+def test_few_numbers_stand_at_a_wide_axis_which_a_phone_would_turn():
+    random = np.random.default_rng(0)
+    confidence = random.random(400)
+    right = random.random(400) < confidence
+    human = random.permuted(np.repeat(["yes", "no"], 200))
+    verdict = np.where(right, human, np.where(human == "yes", "no", "yes"))
+    axis = diagrams.draw_judgement(judge(verdict, human, confidence))["layout"]["xaxis"]
+    assert (axis["range"][1] - axis["range"][0]) / axis["dtick"] < 4
