@@ -90,11 +90,11 @@ def limits(_: str, n: int, size: int) -> Draws:
 @Table(
     ("threshold", "rows", "rows of a cluster"),
     [*((t, n, 1) for t in (0.05, 0.2, 0.5) for n in (300, 3_000)), (0.05, 3_000, SIZE), (0.2, 3_000, SIZE)],
-    {"mean width": ".4f"},
+    {"mean width": ".4f", "width of avoided": ".4f"},
     times=lambda *setting: 4.0,
 )
 def benefits(threshold: float, n: int, size: int) -> Draws:
-    """Yield whether the intervals of a net benefit, and of a difference, hold the truth.
+    """Yield whether the intervals of a net benefit, avoided actions and a difference hold the truth.
 
     The other scores are noisy: their log-odds move by a normal number of size 0.5.
     """
@@ -107,6 +107,7 @@ def benefits(threshold: float, n: int, size: int) -> Draws:
     q, cost = noisy(further, p), threshold / (1.0 - threshold)
     worth = np.where(y == 1, 1.0, -cost)
     truth = worth @ (p >= threshold) / MANY
+    avoided = np.where(y == 1, -1.0 / cost, 1.0) @ (p < threshold) / MANY
     apart = worth @ (q >= threshold) / MANY - truth
     while True:
         y, p = drawn(random, n, 0.1, size)
@@ -119,6 +120,8 @@ def benefits(threshold: float, n: int, size: int) -> Draws:
         yield {
             **sides(float(curve.lower[0]), float(curve.upper[0]), truth),
             "mean width": curve.upper[0] - curve.lower[0],
+            "avoided, coverage (95 %)": curve.avoided_lower[0] <= avoided <= curve.avoided_upper[0],
+            "width of avoided": curve.avoided_upper[0] - curve.avoided_lower[0],
             "difference, coverage (95 %)": change.lower[0] <= apart <= change.upper[0],
         }
 

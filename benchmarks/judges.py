@@ -10,6 +10,9 @@ row below 0.8 is, and `judge` is told; "two stages" labels half of the rows at r
 labelled, or whole clusters. "labels saved" compares the interval with the Jeffreys interval of the labels
 alone: 1 minus the squared ratio of their widths, the median of all draws.
 
+kappas: agreement, kappa and AC1 of several equally common classes. A person who disagrees with the verdict
+names any other class.
+
 levels: promises of `coarsen` for 12 species in 4 genera and 2 families. A draw misses if the true accuracy
 of the answers at any level is below the target. Scores are the true probabilities, sharpened
 ("overconfident"), or wrong between two species of a genus, or between two genera. Clusters are ten rows with
@@ -149,6 +152,28 @@ def rates(judge_is: str, rate: float, m: int, how: str) -> Draws:
             accepted = (all_verdicts == (name == "pass")) & (all_confidences >= least)
             shown["promise missed (10 %)"] |= (all_passes == all_verdicts)[accepted].mean() < PROMISED
         yield shown
+
+
+@Table(
+    ("classes", "labels", "true agreement"),
+    [(*size, agreement) for size in ((3, 30), (5, 30), (8, 40), (8, 100)) for agreement in (0.8, 0.95)],
+    {"width of kappa": ".3f"},
+    times=lambda *setting: 2,
+)
+def kappas(n_classes: int, m: int, agreement: float) -> Draws:
+    random = np.random.default_rng(_seed("kappas", n_classes, m, agreement))
+    by_chance = 1.0 / n_classes  # of kappa and of AC1
+    kappa = (agreement - by_chance) / (1.0 - by_chance)
+    while True:
+        verdict = random.integers(0, n_classes, 1_000)
+        other = (verdict + random.integers(1, n_classes, 1_000)) % n_classes
+        human = np.where(random.random(1_000) < agreement, verdict, other)
+        found = judge(verdict, np.where(np.arange(1_000) < m, human.astype(float), np.nan))
+        true = {"agreement": agreement, "kappa": kappa, "ac1": kappa}
+        numbers = {name: getattr(found, name) for name in true}
+        held = {name: number.lower <= true[name] <= number.upper for name, number in numbers.items()}
+        shown = {f"{name} held (95 %)": is_held for name, is_held in held.items()}
+        yield shown | {"width of kappa": found.kappa.upper - found.kappa.lower}
 
 
 SPECIES = np.arange(12)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -74,9 +75,8 @@ def risk_coverage(
     if not (n := len(confidence)):
         raise InputError(f"no row has the predicted class {label}; choose another")
     weight = problems.weights_of(code)[::-1]
-    lost = weight * ~right
     ends = np.append(np.flatnonzero(np.diff(confidence)), n - 1)
-    accepted, errors = np.cumsum(weight)[ends], np.cumsum(lost)[ends]
+    accepted, errors = np.cumsum(weight)[ends], np.cumsum(weight * ~right)[ends]
     # Inside a tie every row has the same weight and the same expected error.
     weight_so_far, expected = (
         np.interp(np.arange(1, n + 1), np.append(0, ends + 1), np.append(0, sums))
@@ -106,6 +106,8 @@ class DecisionCurve(Drawn):
     standardised: NDArray[np.float64]
     #: (m,): Actions per row that the scores avoid without missing more events, compared with acting always
     avoided: NDArray[np.float64]
+    avoided_lower: NDArray[np.float64]
+    avoided_upper: NDArray[np.float64]
     share: float  #: Share of rows with the event
     level: float  #: Coverage of each interval
 
@@ -163,25 +165,29 @@ def decision_curve(
     happened, event = event_rows(rows)
     grid, alpha = _checked(thresholds), 1.0 - check_level(level)
     odds, weight = grid / (1.0 - grid), rows.weights / rows.weights.sum()
-    hits, needless, covariance = _shares_acted_on(rows.clusters, happened, event, weight, grid)
     few = 1.0 if rows.clusters.independent else few_clusters_factor(rows.clusters.n_clusters, alpha)
     by_weight = 1.0 / float(weight @ weight)
     most = by_weight if rows.clusters.independent else float(rows.clusters.n_clusters)
     least = np.inf if rows.clusters.n_clusters == 1 else 1e-30
-    ends, variances = [], np.maximum(covariance[[0, 1], [0, 1]], least)
-    for share, variance in zip((hits, needless), variances, strict=True):
-        spread = share * (1.0 - share)
-        effective = np.where(spread > 1e-12, spread / variance, most)
-        seen = np.minimum(share, 1.0 - share)
-        effective = rows_with_unseen(effective, seen, by_weight, alpha) * few
-        ends.append((share, *jeffreys_limits(share * effective, effective, alpha)))
-    correlation = covariance[0, 1] / np.sqrt(variances[0] * variances[1])
-    costs = tuple(end * odds for end in ends[1])
-    model, lower, upper = combined_difference(ends[0], costs, correlation)
+
+    def benefit(happened: Any, event: Any, grid: Any, odds: Any) -> tuple[Any, Any, Any]:
+        hits, needless, covariance = _shares_acted_on(rows.clusters, happened, event, weight, grid)
+        ends, variances = [], np.maximum(covariance[[0, 1], [0, 1]], least)
+        for share, variance in zip((hits, needless), variances, strict=True):
+            spread = share * (1.0 - share)
+            effective = np.where(spread > 1e-12, spread / variance, most)
+            rows_seen = rows_with_unseen(effective, np.minimum(share, 1.0 - share), by_weight, alpha) * few
+            ends.append((share, *jeffreys_limits(share * rows_seen, rows_seen, alpha)))
+        correlation = covariance[0, 1] / np.sqrt(variances[0] * variances[1])
+        return combined_difference(ends[0], [end * odds for end in ends[1]], correlation)
+
+    # Actions are avoided for rows below a threshold, which cost a missed event each if Y = 1.
+    avoided = benefit(~happened, -event, np.nextafter(-grid, 0.0), 1.0 / odds)
     events = float(weight[happened].sum())
     everyone = events - (1.0 - events) * odds
-    standardised, avoided = model / (events or np.nan), (model - everyone) * (1.0 - grid) / grid
-    return DecisionCurve(grid, model, lower, upper, everyone, standardised, avoided, events, level)
+    model, lower, upper = benefit(happened, event, grid, odds)
+    standardised = model / (events or np.nan)
+    return DecisionCurve(grid, model, lower, upper, everyone, standardised, *avoided, events, level)
 
 
 def benefit_difference(
@@ -355,8 +361,7 @@ def choose_actions(
     most_unseen = max(float(np.max(not_seen, initial=cost)) - cost, 0.0) / len(labels)
     losses = np.stack([row_cost, of_label[:, alone] - row_cost])
     most = float(np.ptp(costs)) + float(np.abs(costs).max())
-    unseen = np.array([most_unseen, -most_unseen])
-    own, others = limits_of_means(losses, level, most, rows, unseen)
+    own, others = limits_of_means(losses, level, most, rows, np.array([most_unseen, -most_unseen]))
     limits = max(own[1], float(costs.min())), min(own[2], float(costs.max()))
     return ActionCosts(names, action, count, cost, *limits, alone, *others, level)
 

@@ -158,8 +158,7 @@ class SliceTable(Drawn):
 
     def first(self, n_groups: int) -> SliceTable:
         """Return the first groups, with the verdicts and intervals they have among all."""
-        kept = {name: getattr(self, name)[:n_groups] for name in SLICE_COLUMNS}
-        return replace(self, **kept)
+        return replace(self, **{name: getattr(self, name)[:n_groups] for name in SLICE_COLUMNS})
 
     def texts(self) -> pd.DataFrame:
         """Return `frame` as texts, under the heads of `SLICE_COLUMNS`."""

@@ -90,10 +90,11 @@ class LabelShift(Result):
 
     def frame(self, class_names: Any = None) -> pd.DataFrame:
         """Return one row per class: its name, both shares, the interval and the weight."""
-        names = as_names(class_names, len(self.weights))
         shares = {"share in calibration": self.source, "estimated share": self.target}
         shares |= {"lower": self.lower, "upper": self.upper}
-        return pd.DataFrame({"class": names, **shares, "weight": self.weights})
+        return pd.DataFrame(
+            {"class": as_names(class_names, len(self.weights)), **shares, "weight": self.weights}
+        )
 
 
 class CorrectedCalibrator(VectorCalibrator):

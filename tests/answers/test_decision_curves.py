@@ -37,6 +37,15 @@ def test_net_benefit_is_the_one_that_dcurves_prints():
     assert curve.standardised[1] == pytest.approx(0.0185185 / 0.14, abs=1e-6)
 
 
+def test_avoided_actions_have_the_interval_of_the_benefit_of_leaving_rows():
+    """Rows are left at P(Y = 0) above 1 - t, which costs a missed event for (1 - t) / t actions."""
+    for options in ({}, {"cluster": np.arange(800) // 4}, {"sample_weight": 1.0 + P}):
+        curve = decision_curve(Y, P, thresholds=[0.1, 0.3], **options)
+        left = decision_curve(1 - Y, 1.0 - P, thresholds=[0.9, 0.7], **options)
+        for found, expected in (("avoided", "model"), ("avoided_lower", "lower"), ("avoided_upper", "upper")):
+            assert getattr(curve, found) == pytest.approx(getattr(left, expected))
+
+
 def test_the_interval_combines_both_shares_by_hand():
     """MOVER of Jeffreys limits of 24 and 91 of 750; the correlation of two shares of a multinomial."""
     curve, odds = decision_curve(CANCER, HISTORY, thresholds=[0.2]), 0.25
@@ -104,6 +113,7 @@ def test_intervals_hold_the_truth_in_95_of_100_draws():
     """Binomial(80, 0.05) is above 10 once in 500."""
     found = means(benefits(0.2, 300, 1), 80)
     assert found["coverage (95 %)"] >= 70 / 80
+    assert found["avoided, coverage (95 %)"] >= 70 / 80
     assert found["difference, coverage (95 %)"] >= 70 / 80
 
 
