@@ -126,10 +126,11 @@ SECTIONS = (
         "events targets benefits limits",
         "Events",
         "`calib.decide` with targets of an event, promised with probability 90 %: how often any of them is "
-        "missed, and how often a threshold is found. Then the intervals of `calib.decision_curve` and of the "
-        "difference from noisier scores (`calib.answers.benefit_difference`), for independent rows and for "
-        "clusters of 5 rows. Finally, how often `calib.gate` is red with five limits at the true numbers, "
-        "for all five together and if each had a gate of its own.",
+        "missed, and how often a threshold is found. Then the intervals of `calib.decision_curve` (net "
+        "benefit, and actions avoided per row) and of the difference from noisier scores "
+        "(`calib.answers.benefit_difference`), for independent rows and for clusters of 5 rows. Finally, how "
+        "often `calib.gate` is red with five limits at the true numbers, for all five together and if each "
+        "had a gate of its own.",
         0.5,
     ),
     (
@@ -142,7 +143,7 @@ SECTIONS = (
         0.5,
     ),
     (
-        "judges rates",
+        "judges rates kappas",
         "Judges",
         '`calib.judge`: how often 95 % intervals hold the true rate of "pass", the agreement, kappa and '
         "AC1, and how often what passes misses the accuracy of 85 % that is promised with probability 90 "
@@ -150,7 +151,7 @@ SECTIONS = (
         'another one: "lenient" finds 40 % of the failures. "Labels saved" compares the squared width of '
         "the interval with the interval of the labels alone; below 0 % the interval is wider, because a "
         "rare verdict has few labels. Chosen rows are five times as likely to be labelled if the verdict "
-        'is "fail", or the confidence below 0.8.',
+        'is "fail", or the confidence below 0.8. The second table has several equally common verdicts.',
         0.5,
     ),
     (
@@ -175,6 +176,14 @@ SECTIONS = (
         "with named columns, "
         "and without names. VS depends on the order in the fit, so calib tries it only if it is named.",
         0.05,
+    ),
+    (
+        "changes shares",
+        "Shares of classes among new rows",
+        "`calib.LabelShiftCorrection`: how often the 95 % intervals hold the shares of all classes at once, "
+        "how often probabilities are corrected, and how often this worsens the log loss of 1,000 further "
+        "rows. Rows of a class are normal around a point of its own.",
+        0.5,
     ),
     (
         "changes alarms delays",

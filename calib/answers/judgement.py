@@ -348,7 +348,7 @@ def judge(
     labelled by chance; see `calib.evidence.judged_rows` for how cells are made. With clusters, labels are
     divided by the design effect of the estimate, and few clusters widen intervals (Korn & Graubard 1998).
     The intervals of kappa and AC1 are quantiles of Dirichlet draws of each verdict's labels but one. For 8
-    verdicts with 5 labels each, 93 % of these intervals hold the truth, and 90 % of those of the agreement.
+    verdicts with 5 labels each, 93 % of these intervals hold the truth, and 88 % of those of the agreement.
 
     Kappa depends on how common each class is: it can be near 0 although people agree with 95 % of the
     verdicts (Feinstein & Cicchetti 1990). AC1 (Gwet 2008) depends on it less.
