@@ -67,6 +67,7 @@ OF_COUNTS = {
 }
 COLUMNS_OF_COUNTS = {
     *("Distinct scores", "above_noise", "accuracy_lower", "accuracy_shrunken", "accuracy_upper"),
+    *("avoided_lower", "avoided_upper"),
     *("beyond_noise", "chosen", "corp_curve.weight", "count"),
     *("loess_curve.weight", "observed_expected.observed", "observed_expected.expected", "log_error"),
     "error_interval.estimate",
