@@ -170,12 +170,10 @@ def test_the_command_and_the_report_say_what_the_conclusion_says(name, tmp_path,
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_headline_of_overview(name, tmp_path, monkeypatch):
-    """Colours of class names apart, Overview states the classes, then the rest of the conclusion."""
+    """Colours of class names apart, the headline of Overview is the first sentence of the conclusion."""
     rows, found = rows_of(name), conclusion_of(name)
     Project("rows", rows).save(tmp_path / "project.zip")
     monkeypatch.setenv("CALIB_PROJECT", str(tmp_path / "project.zip"))
     app = open_page("pages/views/overview.py")
     (headline,) = (re.sub(r":(orange|blue)\[(.*?)\]", r"\2", header.value) for header in app.header)
-    named = found.class_words(rows.class_names)
-    expected = f"{named[0].upper()}{named[1:]}." if named else found.words(rows.class_names)
-    assert headline.replace("\\", "") == expected
+    assert headline.replace("\\", "") == found.sentences(rows.class_names)[0]

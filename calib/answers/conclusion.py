@@ -413,15 +413,17 @@ class Conclusion(Result):
 
     def words(self, class_names: Sequence[str] | None = None) -> str:
         """State the conclusion in at most four sentences, with these names of the classes, or codes."""
+        return " ".join(self.sentences(class_names))
+
+    def sentences(self, class_names: Sequence[str] | None = None) -> list[str]:
+        """Return the sentences of `words`, the most important first."""
         if self.combined.untold is not None:
-            return _sentence(self.combined.untold)
+            return [_sentence(self.combined.untold)]
         classes = self.class_words(class_names)
         said = [_sentence(classes)] if classes else []
         if self.pooled or not classes or self.verdict:
-            said.append(self.pooled_words())
-        if self.events is not None:
-            said += self._event_words(self.events)
-        return " ".join(said)
+            said += self._pooled_sentences()
+        return said if self.events is None else [*said, *self._event_words(self.events)]
 
     def _event_words(self, events: EventCounts) -> Iterator[str]:
         """Yield O/E, in the large and slope, and which of them differ although all tests together do not."""
@@ -443,6 +445,9 @@ class Conclusion(Result):
 
     def pooled_words(self) -> str:
         """State what is known of all classes pooled and of every range, in one or two sentences."""
+        return " ".join(self._pooled_sentences())
+
+    def _pooled_sentences(self) -> tuple[str, str]:
         among = "over all classes " * bool(self.classes)
         where = "range" if self.by_class is None else "range and no class"
         said = f"the {self.what} is {WITHIN_NOISE}"
@@ -452,7 +457,7 @@ class Conclusion(Result):
             said = f"over all classes no range of the {self.what} stands out"
         elif self.rejected:
             said = f"the {self.what} is off by more than noise, but no {where} stands out"
-        return f"{_sentence(said)} {self._bound_words()}"
+        return _sentence(said), self._bound_words()
 
     def _bound_words(self) -> str:
         parts = ["range"] * bool(self.n_ranges) + ["class"] * (self.by_class is not None)

@@ -79,9 +79,9 @@ def show_verdict(found: Conclusion) -> None:
         st.header(f"{said[0].upper()}{said[1:]}.", anchor=False, help=about)
         st.markdown(found.pooled_words())
     else:
-        first, _, further = found.words(list(map(ui.literal, data.evaluation.class_names))).partition(". ")
-        st.header(f"{first.removesuffix('.')}.", anchor=False, help=about)
-        st.markdown(further)
+        first, *further = found.sentences(list(map(ui.literal, data.evaluation.class_names)))
+        st.header(first, anchor=False, help=about)
+        st.markdown(" ".join(further))
     show_dependence(found.suspected)
     if data.event is None and not by_class:
         st.caption(ui.shortfall(data.kind, "notion:top-label"))
