@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,10 +21,12 @@ from calib.data.times import are_dates
 from calib.evidence.binning import area_of
 from calib.files.readers.answers import are_equivalent, codes_of, holds_grades, natural, no_classes, yes_or_no
 from calib.files.readers.conventions import (
+    JUDGES,
     KNOWN,
     LABEL_PREFIX,
     LABEL_SUFFIX,
     NAMES,
+    PEOPLE,
     PREDICTED_WORDS,
     PREFIX,
     SIDE_ROLES,
@@ -499,6 +501,10 @@ class Columns:
         pairs = len(np.unique(codes * len(other_words) + others))
         if pairs == len(words) == len(other_words):  # one names the classes of the other
             return first == second and (as_keys(self[name]) != as_keys(self[other])).any()
+        if first == second and any(
+            JUDGES.search(a) and PEOPLE.search(b) for a, b in permutations((name, other))
+        ):
+            return True
         texts = self[name].dtype == self[other].dtype == object and not first & second <= PLAIN
         if texts and len(first & second) > 1 and (first <= second or second <= first):
             return bool((as_keys(self[name]) == as_keys(self[other])).any())  # else the second best class

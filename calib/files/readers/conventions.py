@@ -146,6 +146,13 @@ LABEL_PREFIX = re.compile(
     r"(?:y_true|y|true|label|target|actual|gt|onehot|is)(?:[_ .:/\[(]|-(?!\d))+(.+?)[\])]?", re.I
 )
 LABEL_SUFFIX = re.compile(r"(.+?)[_ .:/\-](?:y_true|true|label|target|actual|gt|is_true|outcome)", re.I)
+#: Words in names of columns of people's labels, and of a judge's verdicts.
+PEOPLE = re.compile(
+    r"human|person|people|expert|annotat|manual|review|rater|gold|reference|ground.?truth|true.?label"
+    r"|correct.?(option|answer|label|choice)",
+    re.I,
+)
+JUDGES = re.compile(r"judge|judgment|verdict|llm|gpt|claude|model|auto|grader|predict|\beval", re.I)
 
 
 #: Names that tools write around names of the user: a regular expression of the whole name, by what it holds.

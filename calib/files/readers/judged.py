@@ -18,19 +18,13 @@ import pandas as pd
 from calib.base.exceptions import InputError
 from calib.files.readers.answers import missing_cells, same_classes
 from calib.files.readers.columns import is_within
-from calib.files.readers.conventions import normalised
+from calib.files.readers.conventions import JUDGES, PEOPLE, normalised
 from calib.files.readers.reading import read_table
 from calib.files.readers.roles import kept_rows
 from calib.files.readers.source import Limits, Progress
 from calib.files.readers.tables import by_word, some_names, words_in
 
-#: Words in names of columns of people's labels, of verdicts, of confidences, and of who labelled.
-PEOPLE = re.compile(
-    r"human|person|people|expert|annotat|manual|review|rater|gold|reference|ground.?truth|true.?label"
-    r"|correct.?(option|answer|label|choice)",
-    re.I,
-)
-JUDGES = re.compile(r"judge|judgment|verdict|llm|gpt|claude|model|auto|grader|predict|\beval", re.I)
+#: Words in names of columns of confidences, and of who labelled.
 CONFIDENCE = re.compile(r"confidence|certainty|probab", re.I)
 LABELLERS = re.compile(
     r"(labell?ed|annotated|graded|reviewed|rated)[ _]?by|annotator|labell?er|grader[ _]?name|author", re.I

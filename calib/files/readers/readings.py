@@ -13,10 +13,10 @@ import numpy as np
 from calib.base.exceptions import InputError
 from calib.data.kinds import KINDS
 from calib.data.times import are_dates
-from calib.files.readers.answers import outcomes_of, positive_of
+from calib.files.readers.answers import missing_cells, outcomes_of, positive_of
 from calib.files.readers.checks import CHECKS, REQUIRED, sentences_of
 from calib.files.readers.columns import FIRST, PERCENT_WORDS, Columns, is_within
-from calib.files.readers.conventions import KNOWN, LABEL_SUFFIX, SCALES, WORDS, is_called
+from calib.files.readers.conventions import JUDGES, KNOWN, LABEL_SUFFIX, PEOPLE, SCALES, WORDS, is_called
 from calib.files.readers.generators import GENERATORS, MOST_CLASSES
 from calib.files.readers.judged import MOSTLY_EMPTY, verdict_and_label
 from calib.files.readers.long_format import MAJORITY, votes_in
@@ -246,15 +246,17 @@ def _scales(columns: Columns, reading: TableReading) -> list[Choice]:
 def _judgement(columns: Columns, reading: TableReading) -> tuple[list[Choice], bool]:
     """Return the command for a judge's verdicts beside people's labels, and whether most labels are empty."""
     truth, score = columns.truth_of(reading.roles), reading.roles.probabilities[0]
-    texts = {name: columns[name] for name in columns.classes if columns[name].dtype == object}
-    if truth not in texts or score not in columns.word or "one label" not in reading.failed:
+    named = {name for name in columns.classes if JUDGES.search(name) or PEOPLE.search(name)}
+    texts = {n: columns[n] for n in columns.classes if n in named or columns[n].dtype == object}
+    doubted = {"one label", "predicted by its name"} & reading.failed.keys()
+    if truth not in texts or score not in columns.word or not doubted:
         return [], False
     pair = verdict_and_label(texts)
     if pair is None or truth not in pair:
         return [], False
     options = (f"verdict={pair[0]}", f"human={pair[1]}", f"confidence={score}")
     choice = Choice(options, "a judge's verdicts, and labels that people gave", command="judge")
-    return [choice], bool((texts[pair[1]] == "").mean() > MOSTLY_EMPTY)
+    return [choice], bool(missing_cells(texts[pair[1]]).mean() > MOSTLY_EMPTY)
 
 
 def _options(columns: Columns, roles: Roles) -> dict[str, str]:

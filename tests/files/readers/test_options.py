@@ -128,6 +128,21 @@ def test_a_verdict_and_a_persons_label_are_never_guessed_between(names, labelled
     assert labelled == 60 or commands[0] == "judge"
 
 
+@pytest.mark.parametrize("name", ["verdict", "judge_verdict"])
+@pytest.mark.parametrize("words", [("no", "yes"), ("bad", "good"), (0, 1)])
+def test_a_verdict_that_a_person_often_does_not_share_is_no_truth(name, words):
+    rows = np.arange(300)
+    codes = rows // 2 % 2
+    labels = np.array(words, dtype=object)[np.where(rows % 5 < 2, 1 - codes, codes)]
+    labels[::3] = None
+    columns = {name: np.array(words)[codes], "confidence": 0.6 + rows * 7 % 300 / 1000, "human": labels}
+    with pytest.raises(ChoiceError) as caught:
+        read(pd.DataFrame({"id": rows, **columns}))
+    desk = caught.value.choices[-1]
+    assert desk.command == "judge"
+    assert desk.given == {"verdict": name, "human": "human", "confidence": "confidence"}
+
+
 def test_one_of_three_classes_is_read_against_the_rest():
     label = np.array(["for", "against", "neutral"] * 20, dtype=object)
     frame = pd.DataFrame({"text": [f"t{row}" for row in range(60)], "label": label})
