@@ -32,7 +32,7 @@ from calib.data.defaults import RANDOM_STATE
 from calib.data.matrices import completed, highest, softmax
 from calib.data.predictions import TopLabelPrediction, Values
 from calib.data.splits import units_of
-from calib.data.validation import as_clusters, check_choice, check_share
+from calib.data.validation import as_clusters, check_all_known, check_choice, check_share
 
 #: Largest size of a scaled decision value: calibrators clip scores at log-odds of about 16.
 LARGEST_DECISION = 16.0
@@ -218,10 +218,16 @@ class CalibratedModel(ClassifierMixin, MetaEstimatorMixin, Fittable):
             If the estimator's `fit` takes no weights; it is then fitted without them.
         """
         response = self._response()
+        if isinstance(self.calibrator, (str, type)):
+            raise InputError(f"calibrator must be one such as TemperatureScaling(); got {self.calibrator!r}")
+        if isinstance(self.cv, str):
+            raise InputError(f"cv cannot be {self.cv!r}; pass FrozenEstimator(classifier), without cv")
         if isinstance(self.calibrator, BinaryCalibrator):
             name = type(self.calibrator).__name__
             raise InputError(f"{name} calibrates one score: pass MulticlassToBinary({name}()) as calibrator")
         X, y, sample_weight = indexable(X, y, sample_weight)
+        if np.ndim(y):
+            check_all_known(np.asarray(y), "y")
         check_classification_targets(y)
         labels = column_or_1d(y, warn=True)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, labels)

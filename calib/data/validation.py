@@ -166,10 +166,10 @@ def class_scores_and_highest(
     values: Any, what: str, tops: bool = False
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray] | None]:
     """Return (n, L) scores, and `highest` if `tops` are needed or found in the time of the check."""
-    matrix = as_floats(values, ndim=2, what=what)
-    if matrix.shape[1] < 2:
+    matrix = as_floats(values, ndim=None, what=what)
+    if matrix.ndim != 2 or matrix.shape[1] < 2:
         raise InputError(
-            f"{what} needs at least 2 columns, one per class; got {matrix.shape[1]}. "
+            f"{what} needs at least 2 columns, one per class; got shape {matrix.shape}. "
             "For a binary score p pass the two columns [1 - p, p]."
         )
     if tops or matrix.shape[1] > NARROW:
@@ -228,6 +228,7 @@ def as_labels(y_true: Values, n_samples: int, n_classes: int | None, what: str =
     elif array.ndim == 2 and array.shape[0] == n_samples and array.shape[1] == (n_classes or array.shape[1]):
         array = _from_one_hot(array, what)
     if n_classes and array.ndim == 1 and has_texts(array):
+        check_all_known(array, what)
         names = tuple(np.unique(array.astype(str)).tolist())
         if len(names) != n_classes:
             raise InputError(
@@ -240,11 +241,9 @@ def as_labels(y_true: Values, n_samples: int, n_classes: int | None, what: str =
         as_float = as_floats(array, ndim=1, what=what)
         whole = np.isfinite(as_float) & (as_float == np.round(as_float))
         if not whole.all():
+            check_all_known(as_float, what)
             row = int((~whole).argmax())
-            raise InputError(
-                f"{what} must be whole class codes; got {as_float[row]} in row {row}; leave out rows without "
-                'a label, as calib.examine(proba, labels).fix("labels_missing").predictions() does'
-            )
+            raise InputError(f"{what} must be whole class codes; got {as_float[row]} in row {row}")
         array = as_float
     low, high = (array.min(), array.max()) if n_samples else (0, 0)
     if low < 0 or high >= (2**62 if n_classes is None else n_classes):
@@ -258,6 +257,16 @@ def as_labels(y_true: Values, n_samples: int, n_classes: int | None, what: str =
 def are_whole(array: np.ndarray) -> bool:
     """Return whether objects are whole numbers of 64 bits."""
     return all(isinstance(value, (int, np.integer)) and -(2**63) <= value < 2**63 for value in array.tolist())
+
+
+def check_all_known(labels: np.ndarray, what: str) -> None:
+    missing = pd.isna(labels).ravel()
+    if missing.any():
+        row = int(missing.argmax())
+        raise InputError(
+            f"{what} must not be missing; got {labels.ravel()[row]} in row {row}. Keep the rows with a "
+            "label, those of pandas.notna(labels)"
+        )
 
 
 def has_texts(array: np.ndarray) -> bool:
@@ -398,6 +407,7 @@ def label_codes(labels: Values, names: tuple[str, ...]) -> np.ndarray:
         return array
     if array.ndim == 1 and are_whole(array):
         return array.astype(np.int64)
+    check_all_known(array, "labels")
     codes = {name: code for code, name in enumerate(names)}
     flat = [str(label) for label in array.ravel().tolist()]
     if not any(label in codes for label in flat):  # columns p(cat), p(dog) and the label cat
@@ -500,9 +510,10 @@ def binary_outcomes(y_true: Values, n_samples: int) -> np.ndarray:
     check_shape(labels.shape, n_samples, "1-D scores need one label per row")
     if labels.dtype == bool or (labels.dtype.kind in "iuf" and np.isin(labels, (0, 1)).all()):
         return labels.astype(bool)
+    check_all_known(labels, "labels")
     as_text = labels.astype(str) if labels.dtype.kind in "OUST" else labels
     values = np.unique(as_text)
-    if len(values) != 2 or (values.dtype.kind == "f" and not np.isfinite(values).all()):
+    if len(values) != 2 or (values.dtype.kind == "f" and np.isinf(values).any()):
         listed = ", ".join(str(value)[:40] for value in values[:5]) + ", ..." * (len(values) > 5)
         raise InputError(
             "1-D scores are of one event, so labels are 0 and 1 or two names; got "

@@ -49,8 +49,9 @@ def ece(
     Parameters
     ----------
     y_true : (n,) array_like, or labelled predictions, a summary or evidence
-        True class codes 0..L-1; for 1-D scores, whether the event happened: 0 and 1, or two labels of which
-        the greater is the event. Predictions that hold their labels come alone: ``ece(predictions)``.
+        True class codes 0..L-1, or names of columns; if columns have no names, they are in the ascending
+        order of the labels. For 1-D scores, whether the event happened: 0 and 1, or two labels of which the
+        greater is the event. Predictions that hold their labels come alone: ``ece(predictions)``.
     scores : (n, L) or (n,) array_like, or predictions of any kind
         Scores in [0, 1]. 1-D scores are one binary problem: P(Y = 1), or the confidence, with whether it is
         right as `y_true`.

@@ -156,6 +156,13 @@ def test_wrong_use_is_refused(digits):
         CalibratedModel(GaussianNB(), calibration=1.0).fit(X, y)
     with pytest.raises(InputError, match="leave none for the calibrator"):
         CalibratedModel(GaussianNB()).fit(X[:4], [0, 1, 2, 2])
+    with pytest.raises(InputError, match="calibrator must be one such as .*'isotonic'"):
+        CalibratedModel(GaussianNB(), "isotonic").fit(X, y)
+    with pytest.raises(InputError, match="cv cannot be 'prefit'.*FrozenEstimator"):
+        CalibratedModel(GaussianNB(), cv="prefit").fit(X, y)
+    for labels in (np.where(y == y[1], None, y.astype(str)), np.where(y == y[1], np.nan, y)):
+        with pytest.raises(InputError, match="y must not be missing; got .* in row 1"):
+            CalibratedModel(GaussianNB()).fit(X, labels)
     few = GaussianNB().fit(X[y < 9], y[y < 9])
     with pytest.raises(InputError, match=r"y has the class .*9.*, which the estimator was not fitted on"):
         CalibratedModel(FrozenEstimator(few)).fit(X, y)
@@ -397,3 +404,12 @@ def test_names_of_features_are_those_of_the_estimator(three_classes):
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict_proba(frame[frame.columns[::-1]])
     assert not hasattr(clone(model).fit(X, y), "feature_names_in_")
+
+
+def test_files_of_models_and_calibrators_are_told_apart(three_classes, tmp_path):
+    model = CalibratedModel(GaussianNB()).fit(*three_classes)
+    with pytest.raises(InputError, match=r"`calib.save_model` stores a CalibratedModel"):
+        calib.save(model, tmp_path / "model.json")
+    calib.save_model(model, tmp_path / "model.skops")
+    with pytest.raises(InputError, match="load_model of save_model"):
+        calib.load(tmp_path / "model.skops")

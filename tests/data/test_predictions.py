@@ -100,7 +100,10 @@ def test_labels_by_code_or_by_name(labels, names):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((PROBA[:, :1],), r"proba needs at least 2 columns, one per class; got 1.*\[1 - p, p\]"),
+        (
+            (PROBA[:, :1],),
+            r"proba needs at least 2 columns, one per class; got shape \(\d+, 1\).*\[1 - p, p\]",
+        ),
         ((PROBA[0],), "proba must be an .*got shape"),
         ((PROBA[None],), "proba must be an .*got shape"),
         ((PROBA[:0],), "proba is empty"),
@@ -118,7 +121,7 @@ def test_labels_by_code_or_by_name(labels, names):
         ((PROBA, [0, 1, 9]), r"class codes 0\.\.2; got 9 in row 2\.$"),
         ((PROBA, [0, -1, 2]), "got -1 in row 1"),
         ((PROBA, [0, 1.5, 2]), "whole class codes; got 1.5 in row 1"),
-        ((PROBA, [0, np.nan, 2]), "whole class codes; got nan in row 1"),
+        ((PROBA, [0, np.nan, 2]), "labels must not be missing; got nan in row 1"),
         ((PROBA, np.array([0, 2**63, 2], dtype=np.uint64)), r"0\.\.2; got 9.223372036854776e\+18 in row 1"),
         ((PROBA, [0, 1e30, 2]), r"class codes 0\.\.2; got 1e\+30 in row 1"),
         (

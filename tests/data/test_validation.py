@@ -17,6 +17,7 @@ from calib import (
     HistogramBinning,
     InputError,
     IsotonicCalibration,
+    LabelShiftCorrection,
     Monitor,
     MulticlassToBinary,
     Predictions,
@@ -24,9 +25,11 @@ from calib import (
     calibration_by_centre,
     ece,
     examine,
+    observed_expected,
     over_time,
     paired_difference,
     read,
+    risk,
     slices,
 )
 from calib.calibrators.catalogue import BINARY, VECTOR, CatalogueEntry
@@ -314,3 +317,24 @@ def test_the_labels_of_labelled_rows_are_no_times_or_groups_of_them():
             with pytest.raises(InputError, match="swapped"):
                 function(given, labels)
     assert slices(rows, groups=LABELS).frame().shape[0] == 3
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
+def test_missing_labels_are_no_class_and_no_event(missing):
+    proba = np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
+    message = r"labels must not be missing; got .* in row 1.*pandas.notna"
+    labels = np.array(["a", missing, "b"], dtype=object)  # three texts, and three columns
+    for use in (
+        lambda: ece(labels, proba),
+        lambda: TemperatureScaling().fit(proba, labels),
+        lambda: Predictions(proba, labels, class_names=["a", "b", "c"]),
+        lambda: observed_expected(np.array(["yes", missing, "yes"], dtype=object), proba[:, 0]),
+        lambda: risk(np.array([1, missing, 0], dtype=object), proba[:, 0]),
+    ):
+        with pytest.raises(InputError, match=message):
+            use()
+
+
+def test_one_score_per_row_is_no_vector():
+    with pytest.raises(InputError, match=r"got shape \(3,\).*pass the two columns"):
+        LabelShiftCorrection(target_shares=0.1).fit(np.array([0.2, 0.4, 0.7]), [0, 1, 1])

@@ -92,7 +92,7 @@ def layout_of(calibrator: BaseEstimator, layouts: Layouts) -> Layout:
     if layout is None or layout.make is not type(calibrator):
         raise CalibratorFileError(
             f"a {type(calibrator).__name__} cannot be stored in a calibrator file; it must be one of "
-            f"{', '.join(layouts)}"
+            f"{', '.join(layouts)}. `calib.save_model` stores a CalibratedModel"
         )
     return layout
 
