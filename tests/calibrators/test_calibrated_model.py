@@ -411,5 +411,5 @@ def test_files_of_models_and_calibrators_are_told_apart(three_classes, tmp_path)
     with pytest.raises(InputError, match=r"`calib.save_model` stores a CalibratedModel"):
         calib.save(model, tmp_path / "model.json")
     calib.save_model(model, tmp_path / "model.skops")
-    with pytest.raises(InputError, match="load_model of save_model"):
+    with pytest.raises(InputError, match="use calib.load_model"):
         calib.load(tmp_path / "model.skops")

@@ -367,7 +367,8 @@ def parse(data: bytes | bytearray, format: str) -> dict[str, Any]:
         raise CalibratorFileError("calibrator file: values are nested too deeply") from None
     except (json.JSONDecodeError, UnicodeDecodeError):
         raise CalibratorFileError(
-            "this is not a calibrator file: it is not JSON. load reads files of save, load_model of save_model"
+            "this is not a calibrator file: it is not JSON; give a file of calib.save. For a file of "
+            "calib.save_model use calib.load_model"
         ) from None
     except ValueError as error:
         raise CalibratorFileError(f"this is not a calibrator file: {short(str(error))}") from None
