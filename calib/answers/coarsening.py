@@ -162,6 +162,8 @@ def coarsen(
 def _hierarchy(tree: Any, classes: tuple[str, ...]) -> pd.DataFrame:
     """Return a column of names for each level, the finest first, and a row for each class."""
     paths = classes if tree is None else plain(tree)
+    if isinstance(paths, Mapping) and len({*map(np.shape, paths.values())} - {()}) != 1:
+        raise InputError("tree must hold a column for each level, with as many names as there are classes")
     if isinstance(paths, Mapping) or hasattr(paths, "columns"):
         return _table_levels(pd.DataFrame(paths).fillna("").astype(str), classes)
     if np.size(paths) != len(classes):

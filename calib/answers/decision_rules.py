@@ -299,7 +299,7 @@ def decide(
     reviews : float or int, optional
         At most this many rows may be left to a person: a share in (0, 1), or a number of rows.
     cost : float above 1, optional
-        Cost of an accepted wrong prediction in reviews; the mean cost is made smallest.
+        Cost of an accepted wrong prediction in reviews. Costs by row: `calib.answers.choose_actions`.
     sensitivity, precision, false_positive_rate : float in (0, 1), optional
         For P(Y = 1), one or several: at least this share of the events is acted on, at least this share of
         the rows acted on are events, at most this share of the rows without the event is acted on.

@@ -266,8 +266,10 @@ def gate(
             raise InputError(f"{name} is about a rule that accepts predictions, and there is none; pass rule")
         if name not in MEASURES and name not in RULED:
             raise InputError(f"{name!r} is not a metric; the metrics are {', '.join((*MEASURES, *RULED))}")
-        if not isinstance(limit, Real) or not math.isfinite(limit):
-            raise InputError(f"the limit of {name} must be a finite number; got {limit!r}")
+        is_share = name in RULED or MEASURES[name].metric not in ("brier", "log_loss")
+        if not isinstance(limit, Real) or not math.isfinite(limit) or (is_share and limit > 1.0):
+            at_most = ", at most 1 (divide percentages by 100)" * is_share
+            raise InputError(f"the limit of {name} must be a finite number{at_most}; got {limit!r}")
     if not (isinstance(groups, str) and groups == "class"):
         groups = named_column(groups, y_true, scores)
     evidence = as_evidence(y_true, scores, sample_weight, cluster)

@@ -67,7 +67,7 @@ class OverTime(Drawn):
     """Whether the gap of scores changed, and since when."""
 
     verdict: Verdict
-    direction: str  #: Of the conclusion for all rows, which Overview states
+    direction: str  #: What `calib.conclude` says of all rows
     kind: str  #: Kind of the predictions
     level: float  #: Chance that no change is found if there is none; coverage of the interval
     split: Split  #: All rows, at the time of the clearest difference
@@ -87,9 +87,9 @@ class OverTime(Drawn):
         ends = interval_words(self.split.lower * 100, self.split.upper * 100, least=1, sign="+")
         none = f"No change was found (clearest since {time_words(self.split.time)}: {ends} points)."
         if self.verdict == "wrong from the start":
-            return f"Wrong from the start, see Overview. {none}"
+            return f"Wrong from the start ({self.direction}). {none}"
         if self.direction != UNKNOWN:
-            return f"{none} Scores are off, see Overview; these rows do not show since when."
+            return f"{none} Scores are off ({self.direction}); these rows do not show since when."
         return none
 
     def class_words(self, class_names: Sequence[str] | None = None) -> str:

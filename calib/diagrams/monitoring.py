@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from calib.answers.time_changes import OverTime
+from calib.base.exceptions import InputError
 from calib.base.results import Drawn
 from calib.diagrams import style
 from calib.stats.bets import time_words
@@ -34,6 +35,8 @@ class Watched(Drawn):
 def monitor_diagram(monitor: Monitor) -> Watched:
     """Return the state of a monitor with rows, to be drawn."""
     units = monitor.frame()
+    if units.empty:
+        raise InputError("a monitor draws the rows of its count, which has none yet; `update` it first")
     units = units.iloc[np.lexsort((-units["log_evidence"].to_numpy(), units["level"] != "all"))]
     curve = monitor.over_time(units["level"].iloc[0], units["name"].iloc[0])
     threshold = float(np.log(monitor.threshold))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -65,6 +66,8 @@ class JudgedRows:
         cut: float | None,
     ) -> JudgedRows:
         """Check the arguments of `calib.judge`."""
+        if not (cut is None or isinstance(cut, Real)):
+            raise InputError(f"cut must be a number, such as 4; got {cut!r}")
         verdicts = _texts(verdict, "verdict must hold a class per row (and repeated answer)", cut)
         n, repeats = verdicts.shape
         if repeats > 1 and confidence is not None:
@@ -73,6 +76,8 @@ class JudgedRows:
         texts = pd.Series(np.concatenate([verdicts.ravel(), given.ravel()]))
         folded = texts.map(str.casefold)  # case does not tell classes apart
         seen = texts[~folded.duplicated() & (folded != "")].tolist()
+        if cut is not None and not {"pass", "fail"} & set(seen):
+            raise InputError("cut divides numbers, and verdicts and labels are words; leave out cut")
         names = tuple(sorted(seen, key=int) if all(map(str.isdecimal, seen)) else seen)
         codes = pd.Index([name.casefold() for name in names], dtype=object).get_indexer(pd.Index(folded))
         both = codes[: verdicts.size].reshape(n, repeats), codes[verdicts.size :].reshape(given.shape)

@@ -288,6 +288,8 @@ def as_times(time: Any, n: int, n_before: int) -> tuple[str, np.ndarray]:
         column = pd.Series(np.asarray(plain(time))) if np.ndim(time) == 1 else None
     if column is None or len(column) != n:
         raise InputError(f"time must hold one value per row: expected shape ({n},), got {np.shape(time)}")
+    if isinstance(column.dtype, pd.PeriodDtype):
+        column = pd.Series(column.dt.to_timestamp())
     if column.isna().any():
         raise InputError(f"time is missing in row {int(column.isna().argmax())}; give every row its time")
     if pd.api.types.infer_dtype(column) in ("integer", "floating", "mixed-integer-float"):

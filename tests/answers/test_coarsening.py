@@ -85,6 +85,8 @@ def test_tables_in_either_order_and_paths_are_the_same_hierarchy():
         (["a;b"] * 3 + ["a;b;c"], "has 2, 'a;b;c' has 3"),
         ({**TREE, "species": ("catus",) * 4}, "lacks 'silvestris'"),
         ({"species": NAMES}, "alone"),
+        ({"catus": "Felis", "silvestris": "Felis"}, "a column for each level, with as many names"),
+        ({**TREE, "genus": TREE["genus"][:2]}, "a column for each level, with as many names"),
         ({"species": NAMES, "order": ("a",) * 4, "genus": TREE["genus"]}, "belongs to several"),
     ],
 )

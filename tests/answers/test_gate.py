@@ -136,6 +136,8 @@ def test_wrong_limits_are_refused():
         gate(rows.labels, rows, most={"ece": 0.1})
     with pytest.raises(InputError, match="finite"):
         gate(rows.labels, rows, most={"tl_ece": np.nan})
+    with pytest.raises(InputError, match=r"at most 1 \(divide percentages by 100\); got 5"):
+        gate(rows.labels, rows, most={"tl_ece": 5})
     with pytest.raises(InputError, match="class-wise"):
         gate(rows.labels, TopLabelPrediction(rows.label, rows.confidence), most={"cw_ece": 0.1})
 

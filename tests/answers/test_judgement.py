@@ -229,6 +229,12 @@ def test_arguments_that_cannot_be_judged(arguments, message):
         judge(*arguments)
 
 
+@pytest.mark.parametrize(("cut", "message"), [("4", "cut must be a number.*'4'"), (4, "are words")])
+def test_a_cut_is_a_number_that_divides_numbers(cut, message):
+    with pytest.raises(InputError, match=message):
+        judge(["A", "B", "tie"], ["A", None, "tie"], cut=cut)
+
+
 def test_labels_of_a_model_are_refused():
     with pytest.raises(InputError, match="gpt-4o"):
         judge(["pass", "fail"], ["pass", None], labelled_by=["gpt-4o", None])

@@ -118,3 +118,15 @@ def test_p_is_the_level_at_which_the_interval_ends_at_0():
     p = smallest_alpha(partial(difference_limits, own, rest, together), 2)
     lower, upper = difference_limits(own, rest, together, p)
     assert np.minimum(np.abs(lower), np.abs(upper)) == pytest.approx(0.0, abs=1e-5)
+
+
+def test_months_are_times_and_no_page_is_named():
+    random = np.random.default_rng(0)
+    scores, months = (
+        random.uniform(0.6, 1.0, 600),
+        pd.period_range("2025-01", periods=6, freq="M").repeat(100),
+    )
+    found = over_time(random.random(600) < scores - 0.2, scores, months)
+    assert found.sentence.startswith("Wrong from the start (overconfident). No change was found")
+    same = over_time(random.random(600) < scores - 0.2, scores, months.to_timestamp())
+    assert same.blocks["first"].tolist() == found.blocks["first"].tolist()

@@ -398,6 +398,8 @@ def test_a_monitor_draws_itself_and_says_which_rows_it_has():
         monitor.gap("class", "cat")
     with pytest.raises(InputError, match="no rows of any kind"):
         monitor.acknowledge("refitted").over_time()
+    with pytest.raises(InputError, match="has none yet"):
+        monitor.plot()
 
 
 def test_a_block_without_a_gap_has_the_gap_0():
