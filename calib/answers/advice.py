@@ -10,13 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, clone
 
-from calib.answers.calibrated import (
-    calibrated_scores,
-    fit_on,
-    losses_if_wrong,
-    unseen_losses,
-    vector_losses,
-)
+from calib.answers.calibrated import calibrated_scores, fit_on, losses_if_wrong, unseen_losses, vector_losses
 from calib.base.exceptions import InputError
 from calib.base.interval_words import hidden_words, interval_words, size_with_interval, with_interval
 from calib.base.parallel import one_blas_thread

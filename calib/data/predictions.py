@@ -19,15 +19,7 @@ from calib.base.exceptions import InputError
 from calib.base.parallel import map_row_blocks
 from calib.data.defaults import RANDOM_STATE
 from calib.data.equal_rows import exact_copies
-from calib.data.matrices import (
-    check_sums,
-    digest_of,
-    highest,
-    owned,
-    read_only,
-    softmax_rows,
-    taken_over,
-)
+from calib.data.matrices import check_sums, digest_of, highest, owned, read_only, softmax_rows, taken_over
 from calib.data.notions import Strategy
 from calib.data.splits import ID, column_of, in_order_of_strata, units_of
 from calib.data.validation import (

@@ -4,13 +4,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from calib.report.calibration_report import (
-    LIBRARIES,
-    CalibrationReport,
-    ReportInput,
-    report,
-    report_html,
-)
+from calib.report.calibration_report import LIBRARIES, CalibrationReport, ReportInput, report, report_html
 
 __all__ = ["LIBRARIES", "CalibrationReport", "ReportInput", "report", "report_html"]
 

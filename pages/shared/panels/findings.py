@@ -18,14 +18,7 @@ from calib.files.readers.readings import guess_roles
 from calib.files.readers.roles import Roles, chances_of, given_columns
 from calib.files.readers.tables import words_in
 from pages.shared.session import Dataset
-from pages.shared.uploads import (
-    PENDING,
-    Reading,
-    examine_again,
-    in_words,
-    read_every_model,
-    several_models,
-)
+from pages.shared.uploads import PENDING, Reading, examine_again, in_words, read_every_model, several_models
 from pages.shared.widgets import escaped, literal
 
 COLOURS = {"error": "red", "warning": "orange", "note": "blue"}
