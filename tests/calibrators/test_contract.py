@@ -298,7 +298,7 @@ def test_wrong_input_is_refused(name):
     proba, labels = rows(1)
     for bad, reason in (
         (np.full((3, L + 1), 1 / (L + 1)), "classes|columns"),
-        (proba[0], "matrix"),
+        (proba[0], "columns"),
         (np.full((3, L), np.nan), "NaN"),
         (proba * 3, r"\[0, 1\]"),
         (np.empty((0, L)), "empty"),

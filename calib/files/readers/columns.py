@@ -330,9 +330,9 @@ class Columns:
         found = []
         for label, words in ((label, self.words(label)) for label in labels):
             for (before, after), group in shared.items():
-                named = {inside: name for inside, name in group.items() if inside in words}
-                if len(named) < 2:
+                if sum(word in group for word in words) < 2:
                     continue
+                named = {inside: name for inside, name in group.items() if inside in words}
                 alike = group
                 if not before + after:
                     alike = {n: name for n, name in group.items() if not self.is_called_score(name)}

@@ -201,12 +201,16 @@ def classes_like(columns: Columns, label: str, names: tuple[str, ...]) -> tuple[
     ends = [normalised(name).rpartition("_")[2] for name in names]
     if words == {"0", "1"} and len({*ends} & {*parts}) == 1:  # home_win beside p_home, p_away
         return tuple("1" if end in parts else "0" for end in ends)
-    stems = [name[len(commonprefix(names)) :] for name in names]
+    before, lowered = commonprefix(names), {word: word.lower() for word in words}
+    stems = [name.removeprefix(before) for name in names]
     for said in (names, ends, stems):  # p_h beside p_over; prob1 beside probtie
         found: list[str] = []
+        others = len(names) - len(words)
         for name in said:
-            pair = [word for word in words if _begins(word.lower(), name.lower())] or [name]
-            if len(pair) != 1:
+            lower = name.lower()
+            pair = [word for word, of in lowered.items() if _begins(of, lower)] or [name]
+            others -= pair[0] not in words
+            if len(pair) != 1 or others < 0:
                 break
             found += pair
         if len({*found}) == len(names) and words <= {*found}:
