@@ -465,6 +465,8 @@ class Conclusion(Result):
         points = f"{_points(self.at_most)} points"
         asked = f"the tolerance of {self.tolerance or 0.0:g} points"
         no, may = f"No {where} is off by more than {points}", f"A {where} may be off by up to {points}"
+        if self.rejected:  # small ranges that are known to be off count, too
+            no = f"Whatever is known to be off, and every {where}, is off by at most {points}"
         some = f"Some {' or '.join(parts)} is off by at least {_points(self.at_least)}"
         said = {
             "within": f"{no}, inside {asked}.",
