@@ -122,7 +122,7 @@ def show_uploads(data: Dataset) -> tuple[bool, bool]:
         if usable and put[:1] + put[2:] not in ((reading,), wanted(reading, share)):
             put_in_use(reading, share)
         if against:
-            st.error(f"This file cannot be used yet. {ui.escaped(against)}")
+            st.error(f"This file cannot be used yet: {ui.escaped(against)}")
             st.caption(f"{ui.literal(data.name)} is still on every page.")
         if usable and not used and st.button("Use these files", type="primary"):
             put_in_use(reading, share)

@@ -23,6 +23,7 @@ from calib.files.findings.examination import examine_parts
 from calib.files.readers.raw_predictions import parts_of
 from calib.files.readers.reading import read_table
 from calib.files.readers.readings import guess_roles
+from calib.files.readers.roles import ChoiceError
 from calib.files.readers.source import Progress, Source
 from pages.shared.isolation.objects import Packer, unpack
 from pages.shared.isolation.wire import Channel
@@ -158,6 +159,8 @@ def _work(channel: Channel, memory_bytes: int, seconds: int, niceness: int) -> N
         results: list[np.ndarray] = []
         try:
             reply, results = _done(head, blobs, arrays, progress)
+        except ChoiceError as error:  # the page has menus of columns
+            reply = {"error": str(error) if error.choices else f"{error.fact}; choose the columns below"}
         except InputError as error:
             reply = {"error": str(error)}
         except (MemoryError, RecursionError):
