@@ -152,8 +152,14 @@ class Recommendation(Result):
     @property
     def reason(self) -> str:
         """What is recommended, and why."""
-        head = "Leave the scores as they are" if self.calibrator is None else f"{self.name} is recommended"
+        head = self.without if self.calibrator is None else f"{self.name} is recommended"
         return f"{head}: {self.effect} {self.chosen}".rstrip()
+
+    @property
+    def without(self) -> str:
+        """What it means that no calibrator is recommended."""
+        untold = self.confirmation is None
+        return "No calibrator can be recommended" if untold else "Leave the scores as they are"
 
     @property
     def tried(self) -> list[str]:

@@ -206,7 +206,7 @@ def test_few_wrong_rows_give_no_recommendation():
     truth = np.where(wrong, (label + 1) % 3, label)
     few = calib.recommend(proba, truth, methods=FEW)
     assert (few.name, few.calibrator) == ("none", None)
-    assert "9 of 400 calibration rows are wrong" in few.reason
+    assert few.reason.startswith("No calibrator can be recommended: 9 of 400 calibration rows are wrong")
     assert few.confirmation is None
     wrong[9:30] = True
     truth = np.where(wrong, (label + 1) % 3, label)

@@ -23,7 +23,6 @@ from pages.shared.work import offer_again, when_there
 
 #: The verdict of the evaluation rows on a calibrator.
 HELPS = {"better": "helps", "worse": "does not help", "no clear change": "may not help"}
-LEAVE = "Leave the scores as they are."
 
 
 def open_on(key: str, value: object, options: Collection[object] | None = None) -> None:
@@ -105,7 +104,7 @@ def effect_words(name: str, effect: Confirmation) -> str:
 def recommendation_words(found: Recommendation, name: str) -> str:
     """Say, as Markdown, what is recommended, and what it changes."""
     shown = ui.literal(name) if "(" in name else f"{full_name(found.calibrator)} ({ui.literal(name)})"
-    head = f"{shown} helps." if name else LEAVE
+    head = f"{shown} helps." if name else f"{found.without}."
     return f"**{head}** {ui.escaped(found.effect[0].upper() + found.effect[1:])}"
 
 
